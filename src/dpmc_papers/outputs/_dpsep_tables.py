@@ -26,16 +26,9 @@ MIXTURE = (
 def table1(context: Context) -> pd.DataFrame:
     """How far each method on the mixture ends from the exact posterior.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per method and epsilon, means of runs: the two columns of Table 1 as the
-        public code computes them, then errors and divergences by their usual definition,
-        standard deviations of the fit and of the exact posterior, and what was private.
-
-    References
-    ----------
-    [vinaroz2022dpsep, Table 1].
+    One row per method and epsilon, means of runs: the two columns of Table 1 as the public code
+    computes them, then errors and divergences by their usual definition, standard deviations of the
+    fit and of the exact posterior, and what was private [vinaroz2022dpsep, Table 1].
     """
     rows = []
     for keys, group in context.metrics.groupby(KEYS, sort=False, dropna=False):
@@ -53,15 +46,8 @@ def table1(context: Context) -> pd.DataFrame:
 def table2(context: Context) -> pd.DataFrame:
     """Test errors of networks: means, standard deviations and errors over splits.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem, method and epsilon. ``rmse_of_centre`` is the mean error of
-        predicting what the targets of the training rows are centred at.
-
-    References
-    ----------
-    [vinaroz2022dpsep, Table 2].
+    One row per problem, method and epsilon. ``rmse_of_centre`` is the mean error of predicting what
+    the targets of the training rows are centred at [vinaroz2022dpsep, Table 2].
     """
     table = _spreads(context, "rmse")
     trivial = context.metrics.groupby("problem")["rmse_of_mean"].mean()
@@ -73,8 +59,6 @@ def table2(context: Context) -> pd.DataFrame:
 def table3(context: Context) -> pd.DataFrame:
     """Test log-likelihoods of networks, as :func:`table2`.
 
-    References
-    ----------
     [vinaroz2022dpsep, Table 3].
     """
     return _spreads(context, "loglik")
@@ -83,8 +67,6 @@ def table3(context: Context) -> pd.DataFrame:
 def table4(context: Context) -> pd.DataFrame:
     """Sizes of tables and networks, and the memory of EP and of SEP.
 
-    References
-    ----------
     [vinaroz2022dpsep, Table 4].
     """
     rows = []
@@ -113,11 +95,8 @@ def table4(context: Context) -> pd.DataFrame:
 def table_tuning(context: Context) -> pd.DataFrame:
     """Test errors on simulated rows for each of the settings tried there.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem and point of the grid: the mean root mean squared error over draws
-        of the data, relative to predicting the mean, and its standard error.
+    One row per problem and point of the grid: the mean root mean squared error over draws of the
+    data, relative to predicting the mean, and its standard error.
     """
     rows = context.metrics.assign(relative=lambda t: t["rmse"] / t["rmse_of_mean"])
     groups = rows.groupby(["problem", "label", "epsilon", "point"], sort=False)

@@ -33,17 +33,9 @@ NO_GUARANTEE = "no guarantee"
 def figure_held(context: Context) -> Figure:
     """Draw MMD against the epsilon that holds, all methods and variants.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of one experiment.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per model: medians of runs with their quartiles. Runs without a finite
-        guarantee stand in a strip at the right edge. A grey step line is the lowest median
-        that any method reaches within each epsilon.
+    Reads runs of one experiment. One panel per model: medians of runs with their quartiles. Runs
+    without a finite guarantee stand in a strip at the right edge. A grey step line is the lowest
+    median that any method reaches within each epsilon.
     """
     rows = parts.only(context)
     rows = rows[rows["epsilon"].notna()]
@@ -257,17 +249,10 @@ def _strip(axis: Axes, begin: float, end: float) -> None:
 def figure_claimed(context: Context) -> Figure:
     """Draw the epsilon that holds as a multiple of the epsilon that was claimed.
 
-    Parameters
-    ----------
-    context : Context
-        Runs that are private or claim to be.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per method and variant, one mark per problem and epsilon, at the very ratio:
-        right of the line at 1 there is less privacy than claimed. Within a row epsilon grows
-        downwards. Results without a finite guarantee stand in a strip at the right edge.
+    Reads runs that are private or claim to be. One row per method and variant, one mark per problem
+    and epsilon, at the very ratio: right of the line at 1 there is less privacy than claimed.
+    Within a row epsilon grows downwards. Results without a finite guarantee stand in a strip at the
+    right edge.
     """
     import seaborn
 

@@ -36,15 +36,8 @@ MARKERS = "osD^v<>pPh"
 def by_problem(context: Context) -> Figure:
     """Draw the autocorrelation times of as-published chains against epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of one experiment.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per problem, as :func:`_drawn` has it, with the epsilon that holds.
+    Reads runs of one experiment. One panel per problem, as :func:`_drawn` has it, with the epsilon
+    that holds.
     """
     rows = parts.as_published(context)
     rows = rows.assign(
@@ -61,16 +54,9 @@ def by_problem(context: Context) -> Figure:
 def by_study(context: Context) -> Figure:
     """Draw the autocorrelation times of chains of several studies, all variants.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of the studies of ``STUDIES``, and of private regression.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per study of ``STUDIES``, against epsilon or the number of particles; one per
-        profile and dimension of private regression; as :func:`_drawn` has it.
+    Reads rows of the studies of ``STUDIES``, and of private regression. One panel per study of
+    ``STUDIES``, against epsilon or the number of particles; one per profile and dimension of
+    private regression; as :func:`_drawn` has it.
     """
     import seaborn
 

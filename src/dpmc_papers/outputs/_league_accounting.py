@@ -41,15 +41,7 @@ BATCHES = {
 def accountants(context: Context) -> Figure:
     """Draw the iterations that a budget buys by each accountant: a panel a method.
 
-    Parameters
-    ----------
-    context : Context
-        Curves ``accountants``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Nothing random enters: these are counts. One of zero has no point.
+    Reads curves ``accountants``. Nothing random enters: these are counts. One of zero has no point.
     """
     curve = context.curve("accountants")
     found = [name for name in METHODS if name in set(curve["label"])]
@@ -73,16 +65,8 @@ def accountants(context: Context) -> Figure:
 def batches(context: Context) -> Figure:
     """Draw what noisy sums over batches say of a mode, against passes over the rows.
 
-    Parameters
-    ----------
-    context : Context
-        Curves ``batches``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel for each epsilon; 1 is what the budget buys of all rows at once, whose point is one
-        release. The variance that the choice of rows adds comes on top.
+    Reads curves ``batches``. A panel for each epsilon; 1 is what the budget buys of all rows at
+    once, whose point is one release. The variance that the choice of rows adds comes on top.
     """
     table = batch_shares(context.curve("batches"), context.config["accounting"]["batches"])
     epsilons = sorted(set(table["epsilon"]))

@@ -33,10 +33,7 @@ ERROR = "mean_error"
 def rows(context: Context) -> Figure:
     """Draw the distance of methods against the number of rows: a panel a task.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the study ``rows``.
+    Reads runs of the study ``rows``.
     """
     runs = context.metrics
     looks = {
@@ -56,10 +53,7 @@ def rows(context: Context) -> Figure:
 def clip(context: Context) -> Figure:
     """Draw the distance of unadjusted Langevin against its clip bound: a panel a task.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the study ``clip``.
+    Reads runs of the study ``clip``.
     """
     runs = context.metrics
     looks = {key: look for key, look in BUDGETS.items() if key in set(runs["epsilon"])}
@@ -73,16 +67,8 @@ def clip(context: Context) -> Figure:
 def sep_clip(context: Context) -> Figure:
     """Draw how far DP-SEP ends from the means, against its clip bound: a panel for each epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the study ``sep_clip``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Medians with quartiles: a line of fixed bounds, and a point for each rule that finds one,
-        at the median of what it found.
+    Reads runs of the study ``sep_clip``. Medians with quartiles: a line of fixed bounds, and a
+    point for each rule that finds one, at the median of what it found.
     """
     runs = context.metrics
     epsilons = sorted(set(runs["epsilon"]))

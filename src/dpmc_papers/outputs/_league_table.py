@@ -51,19 +51,12 @@ def ordered(names: set[str]) -> list[str]:
 def standings(context: Context) -> pd.DataFrame:
     """What the runs of each method on each task at each budget come to.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the studies of the league.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per task, method and epsilon: how many runs have a score; median and quartiles of
-        the sliced distance, and whether it is among the nearest (see `nearest`); medians of other
-        scores; effective draws, 1 over the mean square error of the means, and the same over
-        mu^2; mean coverage; the epsilon that holds; the lower bound of the attack on the method,
-        and the epsilon that its ledger claims there; what is outside; and why runs have no score.
+    Reads runs of the studies of the league. One row per task, method and epsilon: how many runs
+    have a score; median and quartiles of the sliced distance, and whether it is among the nearest
+    (see `nearest`); medians of other scores; effective draws, 1 over the mean square error of the
+    means, and the same over mu^2; mean coverage; the epsilon that holds; the lower bound of the
+    attack on the method, and the epsilon that its ledger claims there; what is outside; and why
+    runs have no score.
     """
     rows = context.metrics
     found = []
@@ -106,16 +99,9 @@ def standings(context: Context) -> pd.DataFrame:
 def attacks(context: Context) -> pd.DataFrame:
     """What attacks on the methods have found.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the studies of the league.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per method and problem on which it was attacked, those alike put together: the
-        lower bound on its epsilon, what its ledger claims there, whether it stands, and why not.
+    Reads runs of the studies of the league. One row per method and problem on which it was
+    attacked, those alike put together: the lower bound on its epsilon, what its ledger claims
+    there, whether it stands, and why not.
     """
     rows = context.metrics
     found: list[dict[str, object]] = []

@@ -16,20 +16,9 @@ from dpmc_papers.pipeline.results import Context
 def table7_1(context: Context) -> pd.DataFrame:
     """Mean test error of every method, number of nodes and profile.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``real_data``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem, number of nodes and profile: a column for each method, and what
-        least squares without privacy reaches.
-
-    References
-    ----------
-    [alparslan2023thesis, Table 7.1].
+    Reads runs of the experiment ``real_data``. One row per problem, number of nodes and profile: a
+    column for each method, and what least squares without privacy reaches [alparslan2023thesis,
+    Table 7.1].
     """
     return _table(context, lambda rows: parts.interval(rows)[:1])
 
@@ -37,11 +26,9 @@ def table7_1(context: Context) -> pd.DataFrame:
 def table7_2(context: Context) -> pd.DataFrame:
     """Return 90 % intervals of the mean test error over draws of the noise.
 
-    Parameters and return value are those of :func:`table7_1`, with two columns for each method:
-    the ``_lower`` and the ``_upper`` end.
+    Parameters and return value are those of :func:`table7_1`, with two columns for each method: the
+    ``_lower`` and the ``_upper`` end.
 
-    References
-    ----------
     [alparslan2023thesis, Table 7.2].
     """
     return _table(context, lambda rows: parts.interval(rows)[1:], ("_lower", "_upper"))
@@ -50,13 +37,9 @@ def table7_2(context: Context) -> pd.DataFrame:
 def table_profiles(context: Context) -> pd.DataFrame:
     """What each profile asks for and the privacy that its results really have.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem, method and profile: the epsilon asked for, the epsilon that
-        holds when a row is replaced, and when one is added or removed, all at the same
-        delta; the largest split R-hat and the largest integrated autocorrelation time of a
-        chain at each number of nodes.
+    One row per problem, method and profile: the epsilon asked for, the epsilon that holds when a
+    row is replaced, and when one is added or removed, all at the same delta; the largest split
+    R-hat and the largest integrated autocorrelation time of a chain at each number of nodes.
     """
     rows = []
     data = context.metrics
@@ -89,16 +72,8 @@ def table_profiles(context: Context) -> pd.DataFrame:
 def table_convergence(context: Context) -> pd.DataFrame:
     """How far apart two chains on one release end which started far apart.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``convergence``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem, number of nodes and profile: medians over releases of the
-        columns of :mod:`dpmc_papers.studies.regression_convergence`.
+    Reads runs of the experiment ``convergence``. One row per problem, number of nodes and profile:
+    medians over releases of the columns of :mod:`dpmc_papers.studies.regression_convergence`.
     """
     names = ("rhat", "rhat_node", "rhat_pooled", "ess_bulk", "iac", "separation")
     errors = ("mse_node", "mse_pooled", "mse_zero")

@@ -22,22 +22,11 @@ from dpmc_papers.plots.style import Look
 def errors_by_epsilon(context: Context) -> Figure:
     """Draw mean squared errors of chains and of quadrature, and the information, by epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of studies ``statsel_posterior`` and ``statsel_information``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Above, mean squared errors of posterior means: markers are chains with 90 % intervals
-        over releases, dashes quadrature on the same releases, bands quadrature on many.
-        Below on the left the Fisher information, on the right how far estimates of chains are
-        from those of quadrature, in posterior standard deviations.
-
-    References
-    ----------
-    [alparslan2023thesis, Figures 6.1, 6.2 and 6.4].
+    Reads rows of studies ``statsel_posterior`` and ``statsel_information``. Above, mean squared
+    errors of posterior means: markers are chains with 90 % intervals over releases, dashes
+    quadrature on the same releases, bands quadrature on many. Below on the left the Fisher
+    information, on the right how far estimates of chains are from those of quadrature, in posterior
+    standard deviations [alparslan2023thesis, Figures 6.1, 6.2 and 6.4].
     """
     rows = context.metrics
     runs, exact, known = parts.chains(rows), parts.references(rows), parts.information(rows)
@@ -154,20 +143,9 @@ def _error_entries(runs: pd.DataFrame, exact: pd.DataFrame, names: list[str]) ->
 def information_and_autocorrelation(context: Context) -> Figure:
     """Draw the information in the median and in the maximum, and how their chains mix.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of studies ``statsel_information`` and ``statsel_autocorrelation`` with lags.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left: Fisher information against theta. Right: autocorrelation, means over chains and
-        their 90 % intervals.
-
-    References
-    ----------
-    [alparslan2023thesis, Figure 6.3].
+    Reads rows of studies ``statsel_information`` and ``statsel_autocorrelation`` with lags. Left:
+    Fisher information against theta. Right: autocorrelation, means over chains and their 90 %
+    intervals [alparslan2023thesis, Figure 6.3].
     """
     known = parts.information(context.metrics)
     lags = parts.having(context.metrics, "autocorrelation")

@@ -19,20 +19,9 @@ from dpmc_papers.plots import style
 def information_by_theta(context: Context) -> Figure:
     """Draw the Fisher information of several statistics against theta, with noise and without.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_information``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One column per epsilon, the last without noise: information above, below relative to
-        the largest. Dotted: where another statistic becomes the best.
-
-    References
-    ----------
-    [alparslan2023thesis, Figures 4.1 to 4.3].
+    Reads rows of a study ``statsel_information``. One column per epsilon, the last without noise:
+    information above, below relative to the largest. Dotted: where another statistic becomes the
+    best [alparslan2023thesis, Figures 4.1 to 4.3].
     """
     rows = parts.information(context.metrics).copy()
     place = ["experiment", "problem", "label", rows["epsilon"].fillna(math.inf), "theta"]
@@ -75,21 +64,10 @@ def _ratio_axis(axis: Axes, ratios: pd.Series[float]) -> None:
 def information_of_bits(context: Context) -> Figure:
     """Draw the Fisher information of three releases of bits, at equal and at matched privacy.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_information`` of bits.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One column per theta. First the information at the same number called epsilon; then
-        that of randomised response relative to noisy bits, at the same number and at the same
-        privacy (mu of Gaussian differential privacy); last the formulas as printed, and the
-        exact mixture, relative to the right formulas.
-
-    References
-    ----------
+    Reads rows of a study ``statsel_information`` of bits. One column per theta. First the
+    information at the same number called epsilon; then that of randomised response relative to
+    noisy bits, at the same number and at the same privacy (mu of Gaussian differential privacy);
+    last the formulas as printed, and the exact mixture, relative to the right formulas
     [alparslan2023thesis, Figure 4.4].
     """
     rows = parts.information(context.metrics)

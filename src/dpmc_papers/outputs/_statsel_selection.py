@@ -37,22 +37,10 @@ PANELS = ("mean squared error", "relative to |x| once", "selected power a")
 def selection_by_theta(context: Context) -> Figure:
     """Draw what choosing the statistic by initial data gains, and which statistics it chooses.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_selection``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per problem and epsilon. Left, mean squared errors and their 90 % intervals;
-        in the middle, relative to the release of |x| on all rows; right, quartiles of the
-        selected power and whiskers, without outliers. What the thesis shows is set off by
-        thick lines.
-
-    References
-    ----------
-    [alparslan2023thesis, Figure 6.5].
+    Reads rows of a study ``statsel_selection``. One row per problem and epsilon. Left, mean squared
+    errors and their 90 % intervals; in the middle, relative to the release of |x| on all rows;
+    right, quartiles of the selected power and whiskers, without outliers. What the thesis shows is
+    set off by thick lines [alparslan2023thesis, Figure 6.5].
     """
     rows = parts.having(context.metrics, "mse")
     cells = [(str(title), cell) for title, cell in _cells(context, rows)]

@@ -18,21 +18,10 @@ SETTING = ["label", "method", "variant"]
 def table6_1(context: Context) -> pd.DataFrame:
     """Integrated autocorrelation times of chains by their number of particles.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_autocorrelation``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per number of particles, method and settings: the mean over chains by the window of
-        Sokal with its 90 % interval, the mean by the monotone sequence of Geyer, the share of
-        chains that are long enough for that, acceptance rate, and the guarantee.
-
-    References
-    ----------
-    [alparslan2023thesis, Table 6.1].
+    Reads rows of a study ``statsel_autocorrelation``. One row per number of particles, method and
+    settings: the mean over chains by the window of Sokal with its 90 % interval, the mean by the
+    monotone sequence of Geyer, the share of chains that are long enough for that, acceptance rate,
+    and the guarantee [alparslan2023thesis, Table 6.1].
     """
     rows = parts.having(context.metrics, "iac_sokal")
     table = []
@@ -59,21 +48,10 @@ def table6_1(context: Context) -> pd.DataFrame:
 def table6_2(context: Context) -> pd.DataFrame:
     """Mean squared errors of posterior means from order statistics.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_posterior``, with ``quadrature`` among its methods.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per statistic, parameter and method: the mean squared error over releases with
-        its 90 % interval, that of quadrature on the same releases, the root mean squared
-        distance of both estimates in posterior standard deviations, and the guarantee.
-
-    References
-    ----------
-    [alparslan2023thesis, Table 6.2].
+    Reads rows of a study ``statsel_posterior``, with ``quadrature`` among its methods. One row per
+    statistic, parameter and method: the mean squared error over releases with its 90 % interval,
+    that of quadrature on the same releases, the root mean squared distance of both estimates in
+    posterior standard deviations, and the guarantee [alparslan2023thesis, Table 6.2].
     """
     return errors(context.metrics, ["statistic", "theta"])
 
@@ -81,15 +59,8 @@ def table6_2(context: Context) -> pd.DataFrame:
 def table_prior_bound(context: Context) -> pd.DataFrame:
     """How mean squared errors depend on where a flat prior ends.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_posterior`` whose points have several upper ends.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`table6_2`, by the upper end of the prior too.
+    Reads rows of a study ``statsel_posterior`` whose points have several upper ends. As
+    :func:`table6_2`, by the upper end of the prior too.
     """
     rows = context.metrics.copy()
     rows["prior_high"] = rows["point"].map(_prior_high)
@@ -109,16 +80,8 @@ def table_errors(context: Context) -> pd.DataFrame:
 def table_leads(context: Context) -> pd.DataFrame:
     """Where another statistic becomes the most informative, along theta or epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of studies ``statsel_information`` of several statistics.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per experiment, release and change of the lead; a row without ``place`` where
-        one statistic leads all along.
+    Reads rows of studies ``statsel_information`` of several statistics. One row per experiment,
+    release and change of the lead; a row without ``place`` where one statistic leads all along.
     """
     table = []
     rows = parts.information(context.metrics)
@@ -174,21 +137,10 @@ def errors(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def table_monte_carlo(context: Context) -> pd.DataFrame:
     """Bias of Monte Carlo estimates of the Fisher information.
 
-    Parameters
-    ----------
-    context : Context
-        Rows of a study ``statsel_information`` with Algorithms 6, 7 and 8 and what they
-        estimate.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per algorithm, variant and point: the mean of estimates with its standard
-        error, the value by quadrature, the bias in percent, and in standard errors.
-
-    References
-    ----------
-    [alparslan2023thesis, Algorithms 6 to 8].
+    Reads rows of a study ``statsel_information`` with Algorithms 6, 7 and 8 and what they estimate.
+    One row per algorithm, variant and point: the mean of estimates with its standard error, the
+    value by quadrature, the bias in percent, and in standard errors [alparslan2023thesis,
+    Algorithms 6 to 8].
     """
     rows = parts.information(context.metrics)
     place = ["problem", "statistic", "theta", "epsilon"]

@@ -28,29 +28,16 @@ QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 
 
 def write(table: pd.DataFrame, path: Path | str) -> None:
-    """Write `table` as CSV with six significant digits, the same bytes for the same table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    path : Path or str
-    """
+    """Write `table` as CSV with six significant digits, the same bytes for the same table."""
     table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
 
 
 def budget_table(context: Context) -> pd.DataFrame:
     """What each budget bought and the privacy that its result really has.
 
-    Parameters
-    ----------
-    context : Context
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per experiment, problem, method and epsilon: iterations of one chain and of all,
-        noise multipliers (noise sd over substitution sensitivity), the accountant
-        that set the count, and the guarantee by a valid accountant.
+    One row per experiment, problem, method and epsilon: iterations of one chain and of all, noise
+    multipliers (noise sd over substitution sensitivity), the accountant that set the count, and the
+    guarantee by a valid accountant.
     """
     rows = context.metrics[context.metrics["epsilon"].notna()]
     keys = ["experiment", "problem", "label", "method", "variant", "epsilon"]
@@ -86,15 +73,8 @@ def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.D
 def clipping_table(context: Context) -> pd.DataFrame:
     """Quartiles of every metric per problem, method and clip bound.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``clipping``: no noise, so no privacy.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `comparison_table`, by clip bound.
+    Reads runs of the experiment ``clipping``: no noise, so no privacy. As `comparison_table`, by
+    clip bound.
     """
     rows = context.experiment("clipping")
     keys = ["experiment", "problem", "label", "method", "variant", "clip_bound"]
@@ -104,15 +84,7 @@ def clipping_table(context: Context) -> pd.DataFrame:
 def dimension_table(context: Context) -> pd.DataFrame:
     """Quartiles of every metric per dimension and method.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``dimension``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `comparison_table`, by dimension.
+    Reads runs of the experiment ``dimension``. As `comparison_table`, by dimension.
     """
     rows = context.experiment("dimension")
     keys = ["experiment", "problem", "dim", "label", "method", "variant", "epsilon"]

@@ -55,24 +55,13 @@ FEW = 8  # points of a curve that are marked, so that nobody reads more into it
 def figure6_1(context: Context) -> Figure:
     """Draw how many iterations each accountant allows against epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Curves of ``figure6_1``: columns label, method, accountant, upper_bound, epsilon
-        and num_iterations. A label is a setting of its method.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per method; colours are accountants. Thick curves are those of the thesis,
-        thin ones additions; dashed ones have the settings of the final code, and are left out
-        where they coincide with the others. Dotted curves are counts of accountants that
-        prove no upper bound.
-
-    References
-    ----------
-    Räisä 2021, Figure 6.1. The panel of DP-Barker and the curves of `rdp_integer`, `rdp`,
-    `subsampled`, `barker_rdp` and `barker_pld` are additions.
+    Reads curves of ``figure6_1``: columns label, method, accountant, upper_bound, epsilon and
+    num_iterations. A label is a setting of its method. One panel per method; colours are
+    accountants. Thick curves are those of the thesis, thin ones additions; dashed ones have the
+    settings of the final code, and are left out where they coincide with the others. Dotted curves
+    are counts of accountants that prove no upper bound [Räisä 2021, Figure 6.1]. The panel of
+    DP-Barker and the curves of `rdp_integer`, `rdp`, `subsampled`, `barker_rdp` and `barker_pld`
+    are additions.
     """
     curves = context.curve("figure6_1")
     present = set(curves["method"])

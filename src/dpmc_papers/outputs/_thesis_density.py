@@ -97,20 +97,9 @@ def surface(model: Model, dataset: Dataset) -> Surface:
 def figure5_1(context: Context) -> Figure:
     """Draw the exact posterior of each two-dimensional model, and where its chains start.
 
-    Parameters
-    ----------
-    context : Context
-        Data sets of the problems to draw.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per problem in the order of the configuration: highest-density regions
-        of the exact posterior, and the start points.
-
-    References
-    ----------
-    Räisä 2021, Figure 5.1.
+    Reads data sets of the problems to draw. One panel per problem in the order of the
+    configuration: highest-density regions of the exact posterior, and the start points [Räisä 2021,
+    Figure 5.1].
     """
     problems = [name for name in context.config["problems"] if name in context.datasets]
     if not problems:
@@ -165,21 +154,10 @@ class Proposal:
 def figure4_1(context: Context) -> Figure:
     """Draw one proposal of DP-HMC on the circle, and how far all proposals go.
 
-    Parameters
-    ----------
-    context : Context
-        Chains of the experiment ``trajectory`` that store every leapfrog point, and the
-        data set of their problem.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The path on the whole posterior; close to it, the path after each quarter of its
-        steps; and the angles between start and end of all proposals of the chain.
-
-    References
-    ----------
-    Räisä 2021, Figure 4.1.
+    Reads chains of the experiment ``trajectory`` that store every leapfrog point, and the data set
+    of their problem. The path on the whole posterior; close to it, the path after each quarter of
+    its steps; and the angles between start and end of all proposals of the chain [Räisä 2021,
+    Figure 4.1].
     """
     problem, proposals = _trajectory(context)
     density = surface(make_model(context.problem_setup(problem)), context.dataset(problem))

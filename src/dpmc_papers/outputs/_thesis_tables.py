@@ -33,15 +33,8 @@ clipping_table = _tables.clipping_table
 def comparison_table(context: Context) -> pd.DataFrame:
     """Quartiles of every metric per problem, algorithm and epsilon.
 
-    Parameters
-    ----------
-    context : Context
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`dpmc_papers.outputs._tables.comparison_table`, and the norm of the mean of
-        the draws, which is what the thesis reports of the circle.
+    As :func:`dpmc_papers.outputs._tables.comparison_table`, and the norm of the mean of the draws,
+    which is what the thesis reports of the circle.
     """
     return _tables.comparison_table(context, METRICS)
 
@@ -49,23 +42,12 @@ def comparison_table(context: Context) -> pd.DataFrame:
 def table5_1(context: Context) -> pd.DataFrame:
     """Models and their constants, read from the configuration.
 
-    Parameters
-    ----------
-    context : Context
-        Its configuration holds the problems; those of the first experiment that it holds
-        are shown, in their order.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem: dimension, rows n, tempered count n0 = T n (missing where
-        T = 1), tempering T, standard deviation of the start points around their centre
-        (``reference``: the mean of those of the exact sample), the constant a, the
-        variance of the prior (missing where it is flat), that of a row, and delta.
-
-    References
-    ----------
-    Räisä 2021, Table 5.1; variances of a row: section 5.4; delta: section 6.3.
+    Its configuration holds the problems; those of the first experiment that it holds are shown, in
+    their order. One row per problem: dimension, rows n, tempered count n0 = T n (missing where T =
+    1), tempering T, standard deviation of the start points around their centre (``reference``: the
+    mean of those of the exact sample), the constant a, the variance of the prior (missing where it
+    is flat), that of a row, and delta [Räisä 2021, Table 5.1; variances of a row: section 5.4;
+    delta: section 6.3].
     """
     problems: Mapping[str, Any] = context.config["problems"]
     experiments = list(context.config.get("experiments", {}).values())

@@ -66,16 +66,9 @@ MMD_KERNELS = {
 def figure_profiles(context: Context) -> Figure:
     """Draw test errors of every method under each profile, with the privacy they have.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``real_data``, and the printed numbers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per problem, one column per number of nodes. Means of runs with their 90 %
-        intervals; hollow circles: printed numbers; dotted: least squares without privacy.
+    Reads runs of the experiment ``real_data``, and the printed numbers. One row per problem, one
+    column per number of nodes. Means of runs with their 90 % intervals; hollow circles: printed
+    numbers; dotted: least squares without privacy.
     """
     rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
     problems = parts.available(context)
@@ -167,16 +160,8 @@ def _beside(axes: Sequence[Axes], rows: pd.DataFrame) -> None:
 def figure_slopes(context: Context) -> Figure:
     """Draw the numbers of Table 7.1 as printed, rerun, and rerun with valid privacy.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``real_data``, and the printed numbers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per problem, one column per number of nodes: mean test errors, one line per
-        method.
+    Reads runs of the experiment ``real_data``, and the printed numbers. One row per problem, one
+    column per number of nodes: mean test errors, one line per method.
     """
     rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
     problems = context.problems(rows)
@@ -218,18 +203,10 @@ def _of(rows: pd.DataFrame, method: str, variant: str) -> pd.DataFrame:
 def figure_convergence(context: Context) -> Figure:
     """Draw whether chains on one release reach the same distribution from two starts.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``convergence``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One column per problem, against the number of nodes: above, R-hat of two chains
-        from two starts and, dotted, of the two halves of one chain from the published
-        start; below, their test errors relative to predicting zero, dotted from the pooled
-        start. Medians of releases, and quartiles.
+    Reads runs of the experiment ``convergence``. One column per problem, against the number of
+    nodes: above, R-hat of two chains from two starts and, dotted, of the two halves of one chain
+    from the published start; below, their test errors relative to predicting zero, dotted from the
+    pooled start. Medians of releases, and quartiles.
     """
     rows = context.metrics.copy()
     problems = parts.available(context)
@@ -280,21 +257,10 @@ def figure_convergence(context: Context) -> Figure:
 def figure7_1(context: Context) -> Figure:
     """Draw prediction and estimation errors against epsilon, on one simulated data set.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``simulated_once``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two rows per dimension, one column per number of nodes: means of runs, and their
-        90 % intervals. Losses are those of the public code: averaged over draws for the
-        Markov chains, of a point estimate otherwise.
-
-    References
-    ----------
-    [alparslan2023thesis, Figure 7.1].
+    Reads runs of the experiment ``simulated_once``. Two rows per dimension, one column per number
+    of nodes: means of runs, and their 90 % intervals. Losses are those of the public code: averaged
+    over draws for the Markov chains, of a point estimate otherwise [alparslan2023thesis, Figure
+    7.1].
     """
     rows = context.metrics.copy()
     chains = rows["method"].isin(parts.CHAINS)
@@ -309,16 +275,9 @@ def figure7_1(context: Context) -> Figure:
 def figure7_1_draws(context: Context) -> Figure:
     """Draw errors against epsilon over several simulated data sets, point estimates for all.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``simulated``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two rows per dimension, one column per number of nodes: errors relative to those of
-        MCMC-fixedS on the same data set, medians of runs and their quartiles.
+    Reads runs of the experiment ``simulated``. Two rows per dimension, one column per number of
+    nodes: errors relative to those of MCMC-fixedS on the same data set, medians of runs and their
+    quartiles.
     """
     rows = context.metrics.copy()
     base = BASE if BASE in set(rows["method"]) else str(rows["method"].iloc[0])
@@ -348,18 +307,7 @@ def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
 def figure7_2(context: Context) -> Figure:
     """Draw the time of an iteration against the dimension, by number of nodes.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``run_times``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    References
-    ----------
-    [alparslan2023thesis, Figure 7.2].
+    Reads runs of the experiment ``run_times`` [alparslan2023thesis, Figure 7.2].
     """
     rows = context.metrics.copy()
     added = rows["variant"] == "correct"
@@ -384,19 +332,8 @@ def figure7_2(context: Context) -> Figure:
 def figure7_3(context: Context) -> Figure:
     """Draw the distance from the non-private posterior against epsilon, d = 2.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``simulated_once``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per kernel, one column per number of nodes: squared MMD, means of runs.
-
-    References
-    ----------
-    [alparslan2023thesis, Figure 7.3].
+    Reads runs of the experiment ``simulated_once``. One row per kernel, one column per number of
+    nodes: squared MMD, means of runs [alparslan2023thesis, Figure 7.3].
     """
     figure = _discrepancies(context.metrics, "mean")
     style.heading(figure, "Alparslan 2023, Figure 7.3, as the public code; ε that holds by name")

@@ -40,17 +40,9 @@ EPSILONS = {1.0: "#D55E00", 4.0: "#0072B2"}
 def winners(context: Context) -> Figure:
     """Write the median sliced distance of each method on each task: a panel for each epsilon.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the studies of the league.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        In bold the nearest, and those that may be as near (:func:`_league_table.nearest`). A star
-        where some runs have no score, a cross where none has one, a dash where a method does not
-        take part.
+    Reads runs of the studies of the league. In bold the nearest, and those that may be as near
+    (:func:`_league_table.nearest`). A star where some runs have no score, a cross where none has
+    one, a dash where a method does not take part.
     """
     rows = context.metrics
     tasks, methods = context.problems(rows), ordered(set(rows["label"]))
@@ -101,15 +93,8 @@ def _cell(axis: Axes, x: int, y: int, runs: pd.DataFrame, bold: bool) -> None:
 def price(context: Context) -> Figure:
     """Draw effective draws over k, and the acceptance, against the dimension.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the study ``price``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two standard errors; lines are those of :mod:`dpmc_league.theory`.
+    Reads runs of the study ``price``. Two standard errors; lines are those of
+    :mod:`dpmc_league.theory`.
     """
     table = prices(context)
     figure, axes = style.figure(1, 2, 3.0)
@@ -145,11 +130,8 @@ def price(context: Context) -> Figure:
 def prices(context: Context) -> pd.DataFrame:
     """Effective draws over k of each method at each dimension.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``share``, its standard error ``se`` over chains, what the theory has, how many standard
-        errors they are apart, and the mean acceptance.
+    ``share``, its standard error ``se`` over chains, what the theory has, how many standard errors
+    they are apart, and the mean acceptance.
     """
     rows = []
     runs = context.metrics
@@ -179,16 +161,8 @@ def prices(context: Context) -> pd.DataFrame:
 def released(context: Context) -> Figure:
     """Draw the distance of DP-HMC over that of the posterior of the gradients it released.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the study ``table``: both methods run the same chain in a replicate.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Medians of ratios with quartiles, and all ratios as dots: above 1 the released gradients are
-        nearer.
+    Reads runs of the study ``table``: both methods run the same chain in a replicate. Medians of
+    ratios with quartiles, and all ratios as dots: above 1 the released gradients are nearer.
     """
     rows = context.metrics
     chosen = rows[rows["label"].isin(["hmc", "hmc_releases"])]

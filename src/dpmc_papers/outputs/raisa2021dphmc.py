@@ -40,19 +40,9 @@ dimension_table = _tables.dimension_table
 def figure1(context: Context) -> Figure:
     """Draw MMD and error of the mean against epsilon, as published.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``comparison``; ``as_published`` variants are drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per model (banana above), MMD left, error of the mean right.
-
-    References
-    ----------
-    Räisä, Koskela and Honkela 2021, Figure 1.
+    Reads runs of the experiment ``comparison``; ``as_published`` variants are drawn. One row per
+    model (banana above), MMD left, error of the mean right [Räisä, Koskela and Honkela 2021, Figure
+    1].
     """
     rows = context.experiment("comparison")
     rows = rows[rows["variant"] == "as_published"]
@@ -82,16 +72,9 @@ def figure1(context: Context) -> Figure:
 def figure1_variants(context: Context) -> Figure:
     """Draw the variants of DP-SGLD and DP-SGNHT with the guarantee of each.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``comparison`` of methods with more than one variant.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per model; a panel of MMD per method, and the epsilon that each
-        variant really has against the epsilon it was asked for.
+    Reads runs of the experiment ``comparison`` of methods with more than one variant. One row per
+    model; a panel of MMD per method, and the epsilon that each variant really has against the
+    epsilon it was asked for.
     """
     rows = context.experiment("comparison")
     varied = rows.groupby("method")["variant"].transform("nunique") > 1
@@ -140,21 +123,10 @@ def _marker_entry(method: str) -> Line2D:
 def figure2(context: Context) -> Figure:
     """Draw the posteriors of the best, median and worst run of each algorithm.
 
-    Parameters
-    ----------
-    context : Context
-        Chains of one grid point of one two-dimensional problem, the runs of
-        ``comparison`` and the exact sample of that problem.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One column per algorithm. Rows: marginal densities of both components, then
-        joint densities of the best, the median and the worst run, by MMD.
-
-    References
-    ----------
-    Räisä, Koskela and Honkela 2021, Figure 2.
+    Reads chains of one grid point of one two-dimensional problem, the runs of ``comparison`` and
+    the exact sample of that problem. One column per algorithm. Rows: marginal densities of both
+    components, then joint densities of the best, the median and the worst run, by MMD [Räisä,
+    Koskela and Honkela 2021, Figure 2].
     """
     rows = context.experiment("comparison")
     columns = _ranked_samples(context, rows)
@@ -303,20 +275,9 @@ def _density(axis: Any, grids: Any, **given: Any) -> None:
 def figure3(context: Context) -> Figure:
     """Draw the effect of clipping log-likelihood ratios in chains without noise.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``clipping``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per model; MMD against the clip bound left, against the fraction of
-        ratios that were clipped right. A dotted line marks the guideline of 20 %.
-
-    References
-    ----------
-    Räisä, Koskela and Honkela 2021, Figure 3.
+    Reads runs of the experiment ``clipping``. One row per model; MMD against the clip bound left,
+    against the fraction of ratios that were clipped right. A dotted line marks the guideline of 20
+    % [Räisä, Koskela and Honkela 2021, Figure 3].
     """
     rows = context.experiment("clipping")
     problems = context.problems(rows)

@@ -50,20 +50,9 @@ clipping_table = _thesis_tables.clipping_table
 def figure6_2(context: Context) -> Figure:
     """Draw the effect of clipping as the text describes it: variant ``corrected``.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``clipping``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One column per dimension. MMD against the clip bound above, against the fraction
-        of ratios that were clipped below, which a dotted line marks at 10 %.
-
-    References
-    ----------
-    Räisä 2021, Figure 6.2.
+    Reads runs of the experiment ``clipping``. One column per dimension. MMD against the clip bound
+    above, against the fraction of ratios that were clipped below, which a dotted line marks at 10 %
+    [Räisä 2021, Figure 6.2].
     """
     return _clipping(context, "corrected")
 
@@ -71,15 +60,7 @@ def figure6_2(context: Context) -> Figure:
 def figure6_2_published(context: Context) -> Figure:
     """Draw the effect of clipping as the public code ran it: variant ``as_published``.
 
-    Parameters
-    ----------
-    context : Context
-        As for :func:`figure6_2`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        As :func:`figure6_2`.
+    Reads what is read for :func:`figure6_2`. As :func:`figure6_2`.
     """
     return _clipping(context, AS_PUBLISHED)
 
@@ -87,15 +68,8 @@ def figure6_2_published(context: Context) -> Figure:
 def figure6_3(context: Context) -> Figure:
     """Draw MMD against epsilon on the flat and tempered bananas [Räisä 2021, Figure 6.3].
 
-    Parameters
-    ----------
-    context : Context
-        Runs of one experiment; its as-published variants are drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per model, one box per algorithm and epsilon.
+    Reads runs of one experiment; its as-published variants are drawn. One row per model, one box
+    per algorithm and epsilon.
     """
     return _by_epsilon(context, "Figure 6.3", BANANAS, "mmd", columns=1, top=MMD_TOP)
 
@@ -143,16 +117,8 @@ def _clip_fractions(context: Context, name: str, wanted: Sequence[str], columns:
 def figure6_7(context: Context) -> Figure:
     """Draw the results on the circle [Räisä 2021, Figure 6.7].
 
-    Parameters
-    ----------
-    context : Context
-        As for :func:`figure6_3`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The distance of the mean of the draws from the origin, the fraction of ratios
-        clipped, and, in addition, MMD.
+    Reads what is read for :func:`figure6_3`. The distance of the mean of the draws from the origin,
+    the fraction of ratios clipped, and, in addition, MMD.
     """
     rows = parts.as_published(context)
     problems = parts.chosen(context, rows, CIRCLE)
@@ -182,15 +148,7 @@ def figure6_7(context: Context) -> Figure:
 def figure6_8(context: Context) -> Figure:
     """Draw the fraction of row gradients that DP-HMC clipped [Räisä 2021, Figure 6.8].
 
-    Parameters
-    ----------
-    context : Context
-        As for :func:`figure6_3`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per model.
+    Reads what is read for :func:`figure6_3`. One panel per model.
     """
     rows = parts.as_published(context)
     rows = rows[rows["algorithm"] == "dp_hmc"]
@@ -213,15 +171,7 @@ def figure6_8(context: Context) -> Figure:
 def figure_mala(context: Context) -> Figure:
     """Draw MMD of DP-MALA, DP-penalty and DP-HMC on the problems of DP-MALA.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of one experiment.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per model.
+    Reads runs of one experiment. One panel per model.
     """
     rows = parts.only(context)
     rows = rows[rows["variant"].isin([AS_PUBLISHED, "added"])]
@@ -240,16 +190,8 @@ def figure_mala(context: Context) -> Figure:
 def figure_variants(context: Context) -> Figure:
     """Draw the algorithms that have several variants against the epsilon that holds.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of one experiment.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per model, one column per algorithm: medians of MMD with quartiles, one line
-        per variant.
+    Reads runs of one experiment. One row per model, one column per algorithm: medians of MMD with
+    quartiles, one line per variant.
     """
     rows = parts.only(context)
     grouped = rows.groupby(["problem", "algorithm"])["variant"]

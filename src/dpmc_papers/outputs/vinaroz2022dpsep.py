@@ -42,20 +42,9 @@ NO_DATA = "The data of this figure are not available."
 def figure1(context: Context) -> Figure:
     """Draw the posteriors of the component means on the first two coordinates of the rows.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``mixture``, and its rows.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Rows in the colour of their component (first panel) or of the nearest mean; rings hold
-        98 % of the posterior of each mean. Above EP and SEP as published, then DP-SEP as
-        published, then with valid privacy, at epsilon 1, 5 and 50.
-
-    References
-    ----------
+    Reads runs of the experiment ``mixture``, and its rows. Rows in the colour of their component
+    (first panel) or of the nearest mean; rings hold 98 % of the posterior of each mean. Above EP
+    and SEP as published, then DP-SEP as published, then with valid privacy, at epsilon 1, 5 and 50
     [vinaroz2022dpsep, Figure 1].
     """
     rows = context.metrics
@@ -142,16 +131,9 @@ def _number(epsilon: float) -> str:
 def figure_networks(context: Context) -> Figure:
     """Draw test errors of networks, each with the epsilon that it really has.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiments ``networks`` and ``networks_public``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per table: root mean squared errors relative to predicting the centre of the
-        target, medians of splits and their quartiles.
+    Reads runs of the experiments ``networks`` and ``networks_public``. One panel per table: root
+    mean squared errors relative to predicting the centre of the target, medians of splits and their
+    quartiles.
     """
     rows = context.metrics[context.metrics["rmse"].notna()].copy()
     if rows.empty:
@@ -256,16 +238,9 @@ SLOPES = {
 def figure_slopes(context: Context) -> Figure:
     """Draw the numbers of Tables 2 and 3 as printed, rerun, and rerun with valid privacy.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``networks``, and the printed numbers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per data set and table, one line per method: above, root mean squared
-        errors on test rows; below, test log-likelihoods.
+    Reads runs of the experiment ``networks``, and the printed numbers. One panel per data set and
+    table, one line per method: above, root mean squared errors on test rows; below, test
+    log-likelihoods.
     """
     rows = context.experiment("networks")
     problems = context.problems(rows)
@@ -310,20 +285,9 @@ def figure_slopes(context: Context) -> Figure:
 def figure_bound(context: Context) -> Figure:
     """Draw Theorem 4.1 with its correction and the true probability.
 
-    Parameters
-    ----------
-    context : Context
-        Runs of the experiment ``perturbation``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Probability that KL(q || p) exceeds a, against a; one row per size of the noise, one
-        column per dimension. Dotted: noise of the same size on natural parameters.
-
-    References
-    ----------
-    [vinaroz2022dpsep, Theorem 4.1].
+    Reads runs of the experiment ``perturbation``. Probability that KL(q || p) exceeds a, against a;
+    one row per size of the noise, one column per dimension. Dotted: noise of the same size on
+    natural parameters [vinaroz2022dpsep, Theorem 4.1].
     """
     rows = context.metrics
     sizes, dims = sorted(rows["noise_sd"].unique()), sorted(rows["dim"].unique())

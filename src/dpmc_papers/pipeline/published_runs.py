@@ -141,11 +141,6 @@ def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
 def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
     """Draw one run of every method of every experiment, each of its runs as likely as any other.
 
-    Parameters
-    ----------
-    candidates : sequence of Run
-    seed : int
-
     Returns
     -------
     list of Run

@@ -20,12 +20,7 @@ OTHERWISE, UNASKED = "made with other settings", "nothing asks for it"
 
 
 def found(works: Iterable[Workload]) -> dict[str, str]:
-    """The files of some papers that are not what the configuration asks for, each with the reason.
-
-    Parameters
-    ----------
-    works : iterable of Workload
-    """
+    """Files of some papers that the configuration does not ask for, each with the reason."""
     return {path: why for work in works for path, why in _of(work)}
 
 

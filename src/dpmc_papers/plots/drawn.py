@@ -44,10 +44,6 @@ def record(axis: Axes, series: str, x: Any, y: Any) -> None:
 def table(figure: Figure) -> pd.DataFrame:
     """Numbers that a figure shows.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-
     Returns
     -------
     pandas.DataFrame

@@ -44,10 +44,6 @@ def compare(
     error_rate : float
     family : int
         How many printed numbers share the second error rate.
-
-    Returns
-    -------
-    Decision
     """
     scale, ours = measurement.scale, measurement.estimate
     middle, bottom, top = (scale.of(number) for number in (ours, low, high))

@@ -60,10 +60,6 @@ def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLA
         The runs, for the number of replicates.
     scale : Scale
         On which the standard error is taken.
-
-    Returns
-    -------
-    Measurement
     """
     copies = scale(estimates[1:])
     copies = copies[np.isfinite(copies)]

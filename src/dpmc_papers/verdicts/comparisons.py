@@ -63,11 +63,6 @@ def shared_settings(
 ) -> list[tuple[tuple[Any, ...], list[pd.DataFrame]]]:
     """Settings that both sides have, by the values of the columns `by`.
 
-    Parameters
-    ----------
-    sides : list of two pandas.DataFrame
-    by : list of str
-
     Returns
     -------
     list of (tuple, list of two pandas.DataFrame)

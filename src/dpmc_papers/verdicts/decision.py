@@ -69,10 +69,6 @@ def decide(
         Probability at most of calling a false claim reproduced, and a true one contradicted.
     exceptions : float
         Share of the settings in which a claim may be false and yet count as true.
-
-    Returns
-    -------
-    Decision
     """
     count = len(measurements)
     spared = math.floor(exceptions * count + 1e-9)

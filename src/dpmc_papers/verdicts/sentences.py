@@ -52,10 +52,6 @@ def load(path: Path | str) -> tuple[Sentence, ...]:
     path : Path or str
         A YAML file: a list of mappings with the keys `where`, `says` and one of `rows` and
         `instead`.
-
-    Returns
-    -------
-    tuple of Sentence
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
