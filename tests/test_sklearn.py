@@ -1,0 +1,141 @@
+"""Estimators pass the checks of scikit-learn, but for what privacy forbids."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import dpmc
+from dpmc.sklearn import LinearRegression, LogisticRegression, PoissonRegressor
+from dpmc.types import DpmcError
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+SCORE = "`score` of private rows would be a release without noise"
+FORBIDDEN = {
+    "check_fit_score_takes_y": SCORE,
+    "check_pipeline_consistency": SCORE,
+    "check_n_features_in_after_fitting": SCORE,
+    "check_dtype_object": "a message must not tell what a private value is",
+}
+LABELS = "labels are declared: rows do not tell which there are"
+OF_LABELS = dict.fromkeys(
+    [
+        "check_estimators_dtypes",
+        "check_classifier_data_not_an_array",
+        "check_classifiers_classes",
+        "check_classifier_not_supporting_multiclass",
+        "check_fit2d_1feature",
+    ],
+    LABELS,
+)
+
+
+class ReadsLabels(LogisticRegression):
+    """Takes its labels from private rows, for checks that know of no declared ones."""
+
+    def fit(self, X, y):
+        given = np.unique(y)
+        if len(given) == 1:
+            raise ValueError("one class")
+        if len(given) == 2:
+            self.set_params(classes=tuple(given))
+        elif len(given) < len(y):
+            raise ValueError("Only binary classification is supported.")
+        return super().fit(X, y)
+
+
+def failed(estimator, allowed) -> set[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(found) > 40
+    return {one["check_name"] for one in found if one["status"] == "failed"} - set(allowed)
+
+
+def rows(num=4000):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(num, 2))
+    return x, 1.0 + x @ [0.5, -1.0], rng
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [LinearRegression, PoissonRegressor])
+def test_regressors_pass_all_checks_but_those_that_privacy_forbids(estimator):
+    assert failed(estimator(**BUDGET), FORBIDDEN) == set()
+
+
+@pytest.mark.slow
+def test_the_classifier_passes_all_checks_but_those_that_privacy_forbids():
+    assert failed(LogisticRegression(**BUDGET), FORBIDDEN | OF_LABELS) == set()
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression, LogisticRegression, PoissonRegressor])
+def test_an_estimator_is_the_fit_of_its_family(estimator):
+    x, predictor, rng = rows()
+    y = {
+        "linear": predictor + rng.normal(size=len(x)),
+        "logistic": rng.random(len(x)) < 1 / (1 + np.exp(-predictor)),
+        "poisson": rng.poisson(np.exp(predictor)),
+    }[estimator.likelihood]
+    model = estimator(**BUDGET, random_state=3).fit(x, y)
+    fit = dpmc.regression(x, y, likelihood=estimator.likelihood, **BUDGET, seed=3, progress=False)
+    mean = fit.kept().mean(axis=(0, 1))
+    np.testing.assert_array_equal(np.ravel(model.coef_), mean[1:3])
+    np.testing.assert_array_equal(np.ravel(model.intercept_), mean[:1])
+    expected = fit.predict(x[:5], kind="mean", interval=0.9).mean
+    if estimator is LogisticRegression:
+        np.testing.assert_array_equal(model.predict_proba(x[:5])[:, 1], expected)
+        np.testing.assert_array_equal(model.predict(x[:5]), (expected > 0.5).astype(int))
+    else:
+        np.testing.assert_array_equal(model.predict(x[:5]), expected)
+    assert model.posterior_.guarantee == fit.guarantee
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_a_score_of_private_rows_is_refused_however_it_is_asked_for():
+    x, y, _ = rows(400)
+    model = make_pipeline(FunctionTransformer(), LinearRegression(**BUDGET, random_state=1))
+    with pytest.raises(DpmcError, match=r"^`score` must be left to"):
+        model.fit(x, y).score(x, y)
+    with pytest.raises(ValueError, match="`score` must be left to"):
+        cross_val_score(model, x, y, cv=2, error_score="raise")
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "words"),
+    [
+        (("no", "yes"), ["no", "yes", "maybe"], "`y` must have the labels .* alone, got others"),
+        ((0, 1), ["secret", "no", "no"], "`y` must have the labels .* alone, got others"),
+        ((1, 1), [1, 1, 0], "`classes` must be two different labels"),
+        ((0, 1, 2), [0, 1, 1], "`classes` must be two different labels"),
+    ],
+)
+def test_labels_are_those_that_were_declared(classes, y, words):
+    with pytest.raises(DpmcError, match=words) as caught:
+        LogisticRegression(**BUDGET, classes=classes).fit(np.eye(3), y)
+    assert not {"maybe", "secret"} & set(str(caught.value).split("'"))
+
+
+def test_no_message_tells_a_private_value():
+    for x in ([["secret", "1"]] * 3, np.array([["secret", 1.0]] * 3, dtype=object)):
+        with pytest.raises(ValueError, match="real numbers") as caught:
+            LinearRegression(**BUDGET).fit(x, [1.0, 2.0, 3.0])
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ValueError, match="real numbers") as caught:
+        LinearRegression(**BUDGET).fit(np.eye(3), ["secret", "2", "3"])
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_classifier_that_reads_labels_fails_no_check_of_labels():
+    """So that the checks above fail for their reasons, and for no other."""
+    assert failed(ReadsLabels(**BUDGET), FORBIDDEN) <= {"check_parameters_default_constructible",
+        "check_dont_overwrite_attributes", "check_estimators_overwrite_params",
+        "check_dont_overwrite_parameters"}  # fmt: skip
