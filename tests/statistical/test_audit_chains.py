@@ -170,7 +170,7 @@ def langevin(method, num_rows, iterations, step_size):
         iterations,
         others=(1,) * (num_rows - 1),
         batch_size=1,
-        ratio_clip_bound=1.0,
+        gradient_clip_bound=1.0,
         step_size=step_size,
         **thermostat,
     )
