@@ -78,14 +78,3 @@ def test_the_median_beats_the_maximum_above_a_point_below_one():
     assert found.crossovers["above"].tolist() == ["median"]
     assert found.crossovers["epsilon"].iloc[0] == pytest.approx(0.96, abs=0.04)
     assert found.guarantee.delta < 1e-4
-
-
-def test_the_picture_marks_the_epsilons_at_which_the_best_changes():
-    found = ranked(candidates=[*POWERS, lookup.statistic("abs_0.5")])
-    left, right = found.figure().axes
-    assert [text.get_text() for text in left.texts] == ["2.09", "11.4"]
-    assert len(right.lines) == 4  # three curves and where the ranking is
-    assert left.get_xlim()[0] < 2 < 12 < left.get_xlim()[1]
-    low, high = right.lines[0].get_xdata()[[0, -1]]
-    assert 0 < low < 2 < high
-    assert [t.get_text() for t in found.figure().legends[0].get_texts()] == list(found.curves)
