@@ -353,3 +353,32 @@ def test_bad_values_are_refused(call, message):
 
 def test_noise_that_is_never_added_is_worth_nothing():
     assert epsilon_of_blocks((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_rows": 1}, "`num_rows` must be an integer of at least 2, got 1"),
+        ({"num_passes": 0}, "`num_passes` must be an integer of at least 1, got 0"),
+        (
+            {"order": "shuffled"},
+            "`order` must be one of 'independent', 'permutation', 'cyclic', got 'shuffled'",
+        ),
+        (
+            {"neighbours": "add_remove"},
+            "`neighbours` must be 'replace', since the number of rows is in the factor",
+        ),
+        (
+            {"blocks": "separate"},
+            "`blocks` must be 'together', since the blocks of a step come from the same",
+        ),
+        (
+            {"noise_precision": "unaccounted"},
+            "`noise_precision` must be 'public' or 'released', since what is learned of",
+        ),
+    ],
+)
+def test_runs_that_nothing_is_proved_of_are_refused(changes, message):
+    with pytest.raises(DpmcError, match=message) as caught:
+        Schedule(**{"num_rows": 100, "num_passes": 2, **changes})
+    assert "\n" not in str(caught.value)
