@@ -86,7 +86,6 @@ STATISTICS = {
         lambda: statsel.population("normal_varianc", bound=1.0),
         "(did you mean normal_variance?)",
     ),
-    "population no text": (lambda: statsel.population(3), "`population` must be one of "),
     "population without a bound": (
         lambda: statsel.population("normal_variance"),
         "`bound` must be given to normal_variance",
@@ -95,24 +94,15 @@ STATISTICS = {
         lambda: statsel.population("normal_variance", bound=-1),
         "`bound` must be positive and finite, got -1",
     ),
-    "bound text": (
-        lambda: statsel.population("normal_variance", bound="10"),
-        "`bound` must be positive and finite, got '10'",
-    ),
     "bound float64": (lambda: statsel.population("normal_variance", bound=np.float64(10)), OK),
     "statistic typo": (lambda: statsel.statistic("mean"), STATISTIC),
     "statistic without a power": (lambda: statsel.statistic("abs_x"), STATISTIC),
     "statistic nan": (lambda: statsel.statistic("abs_nan"), "`power` must be positive and finite"),
-    "statistic None": (lambda: statsel.statistic(None), STATISTIC),
     "mechanism typo": (lambda: statsel.mechanism("laplac"), "(did you mean laplace?)"),
-    "mechanism None": (lambda: statsel.mechanism(None), "`mechanism` must be one of "),
     "rank epsilon 0": (lambda: ranked(epsilon=0), EPSILON + "0"),
-    "rank epsilon text": (lambda: ranked(epsilon="4"), EPSILON + "'4'"),
     "rank n 0": (lambda: ranked(n=0), "`n` must be an integer of at least 1, got 0"),
-    "rank n 100.0": (lambda: ranked(n=100.0), "`n` must be an integer of at least 1, got 100.0"),
     "rank n int64": (lambda: ranked(n=np.int64(100)), OK),
     "rank theta -1": (lambda: ranked(theta=-1.0), "`theta` must be in (0, inf)"),
-    "rank theta text": (lambda: ranked(theta="2"), "`theta` must be in (0, inf)"),
     "rank candidates as text": (
         lambda: ranked(candidates=["abs_1"]),
         "`candidates` must be statistics of dpmc.statsel.statistic, got 'abs_1'",
@@ -120,10 +110,6 @@ STATISTICS = {
     "rank one candidate": (
         lambda: ranked(candidates=ABSOLUTE),
         "`candidates` must be statistics of dpmc.statsel.statistic, got Statistic",
-    ),
-    "rank population as text": (
-        lambda: ranked(population="normal_variance"),
-        "`population` must be one of dpmc.statsel.population, got 'normal_variance'",
     ),
     "rank mechanism as text": (
         lambda: ranked(mechanism="laplace"),
@@ -133,20 +119,15 @@ STATISTICS = {
     # One record and an epsilon of 100 are a question too; the table states both.
     "rank epsilon and n swapped": (lambda: ranked(epsilon=100, n=5), OK),
     "rank epsilons reversed": (lambda: ranked(epsilons=(10.0, 1.0)), "`epsilons` must be two"),
-    "rank epsilons text": (lambda: ranked(epsilons=("1", "2")), "`epsilons` must be two"),
     "release nan": (lambda: released(x=[1.0, math.nan]), "`x` must be finite numbers"),
     "release in two dimensions": (lambda: released(x=np.zeros((5, 2))), "got shape (5, 2)"),
     "release of none": (lambda: released(x=[]), "got shape (0,)"),
     "release of text": (lambda: released(x=["a", "b"]), "`x` must be real numbers"),
-    "release of numbers as text": (lambda: released(x=["1", "2"]), "`x` must be real numbers"),
-    "release complex": (lambda: released(x=RECORDS.astype(complex)), "`x` must be real numbers"),
     "release masked": (
         lambda: released(x=np.ma.masked_array(RECORDS)),
         "`x` must be an ordinary array",
     ),
     "release of a series": (lambda: released(x=pd.Series(RECORDS)), OK),
-    "release of integers": (lambda: released(x=[1, 2, 3]), OK),
-    "release of 1e308": (lambda: released(x=np.full(100, 1e308)), OK),
     "release beyond the support": (lambda: released(x=RECORDS * 100), OK),
     "release epsilon text": (lambda: released(epsilon="1"), EPSILON + "'1'"),
     "release without a generator": (lambda: released(rng=None), OK),
@@ -167,8 +148,6 @@ STATISTICS = {
         "`statistic` must be one of dpmc.statsel.statistic, got 'abs_1'",
     ),
     "sample prior None": (lambda: sampled(prior=None), "`prior` must be two numbers"),
-    "sample prior text": (lambda: sampled(prior="ab"), "`prior` must be two numbers"),
-    "sample prior of three": (lambda: sampled(prior=(0, 1, 2)), "`prior` must be two numbers"),
     "sample prior nan": (lambda: sampled(prior=(0.0, math.nan)), "`prior` must have low < high"),
     "sample prior reversed": (lambda: sampled(prior=(100.0, 0.0)), "`prior` must have low < high"),
     "sample": (lambda: sampled(), OK),
@@ -184,17 +163,11 @@ REGRESSIONS = {
     "lists": (lambda: sums(chunks=[X.tolist(), Y.tolist()]), "`chunks` must be "),
     "a data frame": (lambda: sums(chunks=pd.DataFrame(X)), "`chunks` must be "),
     "data frames": (lambda: sums(pd.DataFrame(X), pd.Series(Y)), OK),
-    "text": (lambda: sums(X.astype(str)), "real numbers"),
-    "complex": (lambda: sums(X.astype(complex)), "real numbers"),
-    "masked": (lambda: sums(np.ma.masked_array(X)), "an ordinary array"),
     "nan": (lambda: sums(np.where(X[6, 1] == X, np.nan, X)), "must be finite numbers"),
     "x and y swapped": (lambda: sums(Y, X), "shape"),
     "wider bounds at the release": (lambda: noisy(bounds=(0.1, 0.1)), "bound"),
     "epsilon text": (lambda: noisy(epsilon="4"), EPSILON + "'4'"),
-    "epsilon flag": (lambda: noisy(epsilon=True), EPSILON + "True"),
-    "delta text": (lambda: noisy(delta="4"), "`delta` must be in (0, 1)"),
     "without a generator": (lambda: noisy(), OK),
-    "a seed for a generator": (lambda: noisy(rng=1), "`rng` must be a numpy.random.Generator"),
     "prior of another shape": (lambda: prior(covariance=np.eye(3)), "`covariance` of a prior"),
     "prior mean in a list": (
         lambda: mcmc_normal_x.fit(
@@ -203,26 +176,35 @@ REGRESSIONS = {
         OK,
     ),
     "prior mean text": (lambda: prior(mean=["a", "b"]), "`mean` of a prior"),
-    "prior mean nan": (lambda: prior(mean=[math.nan, 0.0]), "`mean` of a prior"),
-    "prior rate text": (lambda: prior(rate="1"), "`rate` of a prior"),
-    "prior dof text": (lambda: prior(dof="4"), "`dof` of a prior"),
     "a number for a release": (
         lambda: mcmc_normal_x.fit(1.0, prior(), mcmc_normal_x.Params(20, 10), RNG),
         "`noisy` must be a release of dpmc.linreg, got float",
     ),
     "front door": (lambda: regressed(), OK),
-    "front door, epsilon text": (lambda: regressed(epsilon="4"), EPSILON + "'4'"),
-    "front door, x_bound text": (lambda: regressed(x_bound="3"), "`x_bound` must be positive"),
     "front door, y too short": (lambda: regressed(y=Y[:5]), "`y` must have one response"),
-    "front door, x text": (lambda: regressed(x=X.astype(str)), "must be real numbers"),
-    "front door, x masked": (lambda: regressed(x=np.ma.masked_array(X)), "a masked one"),
-    "front door, method typo": (lambda: regressed(method="nuts"), "`method` must be one of"),
     "front door, 1e308": (lambda: regressed(x=np.full((60, 2), 1e308)), OK),
-    "front door, seed text": (lambda: regressed(seed="1"), "`seed` must be an integer or None"),
-    "front door, draws int64": (lambda: regressed(num_draws=np.int64(20)), OK),
 }
 
+
+def mixture_model(**changes):
+    given = {"weights": [0.5, 0.5], "sigma_x": 1.0, "prior_means": [[0.0], [1.0]]}
+    return MixtureModel(**{**given, "prior_precision": [[[1.0]], [[1.0]]], **changes})
+
+
 MIXTURES = {
+    "weights of another sum": (
+        lambda: mixture_model(weights=[0.5, 0.6]),
+        "`weights` must sum to",
+    ),
+    "a negative weight": (lambda: mixture_model(weights=[1.5, -0.5]), "must be 2 numbers > 0"),
+    "means of nothing": (
+        lambda: mixture_model(prior_means=[[0.0], [math.nan]]),
+        "`prior_means` m",
+    ),
+    "a precision that is none": (
+        lambda: mixture_model(prior_precision=[[[1.0]], [[0.0]]]),
+        "`prior_precision` must be positive definite",
+    ),
     "sigma 0": (lambda: MixtureModel.isotropic(0.0, [[0.0, 0.0]], precision=0.1), "sigma"),
     "budget None": (lambda: mixture(budget=None), "`budget` must be an epsilon and a delta"),
     "budget a pair": (lambda: mixture(budget=(1.0, 1e-5)), "`budget` must be a dpmc.types.Budget"),

@@ -43,7 +43,6 @@ LABELS = "`methods` must have a mapping of arguments for each label, which is a 
 HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, ROWS)
 COMPARISONS = {
     "no methods": (lambda: compared([]), "`methods` must name at least one method, got none"),
-    "methods None": (lambda: compared(None), "`methods` must be a list of methods, or what each "),
     "methods a text": (lambda: compared("auto"), "`methods` must be a list of methods, or what "),
     "the same twice": (
         lambda: compared(["auto", "auto"]),
@@ -96,8 +95,6 @@ TRACED = {
         "`raising` must be a function of the parameters and of one row, got KeyError: 'two",
     ),
     "a function": (lambda: modelled(), OK),
-    "name a number": (lambda: modelled(name=3), "`name` must be a text, got int"),
-    "columns text": (lambda: modelled(num_columns="1"), "`num_columns` must be an integer"),
     "more columns than it reads": (
         lambda: dpmc.fit(
             dpmc.model(level, {"level": priors.normal(0, 10)}, num_columns=1),
@@ -123,16 +120,9 @@ TRACED = {
         lambda: modelled(parameters={"level": 1.0}),
         "model 'level': `level` must be of dpmc.priors, got float",
     ),
-    "a name that is a number": (lambda: modelled(parameters={1: priors.normal()}), NAMED),
     "a name that is a keyword": (lambda: modelled(parameters={"if": priors.normal()}), NAMED),
     "normal mean text": (lambda: priors.normal("0", 1), "`mean` must be a finite number, got '0'"),
-    "normal mean nan": (lambda: priors.normal(math.nan), "`mean` must be a finite number, got nan"),
-    "normal mean flag": (lambda: priors.normal(True), "`mean` must be a finite number, got True"),
-    "normal mean list": (lambda: priors.normal([0, 1]), "`mean` must be a finite number, got [0,"),
-    "student_t location": (lambda: priors.student_t(4, "a"), "`location` must be a finite number"),
-    "log_normal mean": (lambda: priors.log_normal(None), "`mean` must be a finite number"),
     "uniform text": (lambda: priors.uniform("a", 1), "`low` must be a finite number, got 'a'"),
-    "uniform infinite": (lambda: priors.uniform(0, math.inf), "`high` must be a finite number"),
     "uniform reversed": (lambda: priors.uniform(1, 0), "`low` must be below `high`, got 1 and 0"),
     "dirichlet number": (
         lambda: priors.dirichlet(1.0),
@@ -214,23 +204,24 @@ WAYS_IN = {
         "`y` must be at least 0 with likelihood 'poisson'",
     ),
     "regression, names a text": (lambda: doors(names="abc"), "`names` must be 3 different names"),
-    "regression, names a number": (lambda: doors(names=3), "`names` must be 3 different names"),
-    "regression, names numbers": (lambda: doors(names=[1, 2, 3]), "`names` must be 3 different"),
+    "regression, likelihood typo": (
+        lambda: doors(likelihood="probit"),
+        "`likelihood` must be one of",
+    ),
     "mixture": (lambda: mixed(), OK),
+    "mixture of other columns": (
+        lambda: mixed(MixtureModel.isotropic(1.0, [[0.0], [3.0]], precision=0.1)),
+        "`rows` must have shape",
+    ),
     "mixture, model a text": (
         lambda: mixed("two"),
         "`model` must be a dpmc.ep.mixture.model.MixtureModel, got 'two'",
     ),
-    "mixture, model None": (lambda: mixed(None), "`model` must be a dpmc.ep.mixture.model.Mixture"),
     "network": (lambda: networked(), OK),
     "network, range None": (lambda: networked(x_range=None), RANGE + "a lower and an upper end"),
     "network, range a number": (lambda: networked(x_range=1), RANGE + "a lower and an upper end"),
-    "network, range a text": (lambda: networked(x_range="ab"), RANGE + "a lower and an upper end"),
-    "network, range texts": (lambda: networked(x_range=("a", "b")), RANGE + "finite numbers"),
     "network, range reversed": (lambda: networked(x_range=(1, -1)), RANGE + "finite numbers"),
     "network, range of others": (lambda: networked(x_range=([0] * 3, [1] * 3)), RANGE[:-4]),
-    "network, range complex": (lambda: networked(y_range=(1j, 2)), "`y_range` must be finite"),
-    "network, range flags": (lambda: networked(y_range=(False, True)), "`y_range` must be finite"),
     "statistic": (lambda: selected(), OK),
     "statistic, records of several lengths": (
         lambda: selected([[1.0], [1.0, 2.0]]),
@@ -247,14 +238,9 @@ WAYS_IN = {
     "statistic, delta text": (lambda: selected(delta="a"), "`delta` must be in (0, 1) for select"),
     "predict": (lambda: FIT.predict(X), OK),
     "predict for no rows": (lambda: FIT.predict(X[:0]), OK),
-    "predict for text": (lambda: FIT.predict([["a", "b"]]), "`x` must be real numbers"),
     "predict for rows of several lengths": (
         lambda: FIT.predict([[1.0], [1.0, 2.0]]),
         "`x` must be rows of equal length",
-    ),
-    "predict for complex rows": (
-        lambda: FIT.predict(X.astype(complex)),
-        "`x` must be real numbers",
     ),
     "predict for masked rows": (
         lambda: FIT.predict(np.ma.masked_array(X)),
@@ -263,7 +249,6 @@ WAYS_IN = {
     "predict for nan": (lambda: FIT.predict(X * math.nan), "`x` must hold finite numbers only"),
     "predict for one row": (lambda: FIT.predict(X[0]), "`x` must have shape (m, p), got (2,)"),
     "predict for other columns": (lambda: FIT.predict(X[:, :1]), "`x` must have 2 columns, got 1"),
-    "predict, seed text": (lambda: FIT.predict(X, seed="a"), "`seed` must be an integer"),
     "predict, seed -1": (
         lambda: FIT.predict(X, seed=-1),
         "`seed` must be an integer of at least 0",
@@ -303,12 +288,9 @@ WAYS_IN = {
     ),
     "audit, delta text": (lambda: audited(delta="a"), "`delta` must be in [0, 1), got 'a'"),
     "audit, claim text": (lambda: audited(claim="1"), "`claim` must be a number of at least 0"),
-    "audit, mu text": (lambda: audited(mu="1", delta=1e-5), "`mu` must be positive, got '1'"),
-    "audit, confidence text": (lambda: audited(confidence="x"), "`confidence` must be in (0.5,"),
     "audit, seed text": (lambda: audited(seed="x"), "`seed` must be an integer or None, got 'x'"),
     "audit, seed -1": (lambda: audited(seed=-1), OK),
     "audit, runs int64": (lambda: audited(num_runs=np.int64(400)), OK),
-    "audit, runs text": (lambda: audited(num_runs="400"), "`num_runs` must be an integer of at"),
     "audit, one outcome for all": (
         lambda: audited(lambda data, size: 1.0),
         "`mechanism` must return ",
@@ -318,7 +300,6 @@ WAYS_IN = {
         "`mechanism` and data must be what `pickle` can send to processes, or `workers` 1, got ",
     ),
     "save to a number": (lambda: FIT.save(3), "`path` must be the path of a file, got 3"),
-    "load a number": (lambda: dpmc.Fit.load(3), "`path` must be the path of a file, got 3"),
     "save where no folder is": (
         lambda: FIT.save("/no/such/folder/fit.parquet"),
         "/no/such/folder/fit.parquet: must be a file that can be written, got No such file",

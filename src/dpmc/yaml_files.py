@@ -7,15 +7,17 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import jsonschema
 import msgspec
 import yaml
 from msgspec import Struct
 
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
+
+if TYPE_CHECKING:
+    import jsonschema
 
 
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -134,6 +136,8 @@ def checked(values: Mapping[str, Any], kind: type[T], where: str) -> T:
 
 @functools.cache
 def _validator(kind: type[Settings]) -> jsonschema.Draft202012Validator:
+    import jsonschema  # of no use to a job, whose run has checked its settings
+
     return jsonschema.Draft202012Validator(schema(kind))
 
 

@@ -87,32 +87,10 @@ def test_the_direction_is_one_of_theta_whatever_the_basis():
     assert size == pytest.approx(0.875 * whole)
 
 
-def test_a_direction_that_drowns_in_noise_is_none():
-    tail = seen(50.0, 100.0, np.full(3, 50.0), noise=60.0)
-    taken, apart = tail.taken(2.0, EYE, 1e9)
-    np.testing.assert_array_equal(taken, 0)
-    variance = (60 / 50) ** 2
-    whole = 2.0 * tail.lost(2.0, 1e9)
-    assert apart == pytest.approx((1.5 * whole) ** 2 * variance / (1 + 3 * variance))
-
-
 def test_before_it_is_seen_half_a_bound_of_each_clipped_row_is_missed():
     taken, apart = Tail.unknown(3, 100, RATIO).taken(2.0, EYE, 10.0)
     np.testing.assert_array_equal(taken, 0)
     assert apart == pytest.approx((2.0 * 10 * USUAL_EXCESS) ** 2 / 3)
-
-
-def test_releases_are_averaged_by_their_cost():
-    tail = Tail.unknown(3, 1000, RATIO)
-    tail = tail.seen(10.0, 40.0, 6 * AXIS, 4.0, 1.0, EYE, 1.0)
-    tail = tail.seen(50.0, 80.0, 14 * AXIS, 4.0, 1.0, EYE, 3.0)
-    assert (tail.near, tail.far, tail.cost) == (40.0, 70.0, 4.0)
-    np.testing.assert_allclose(tail.pull, 12 * AXIS)
-    assert tail.noise == pytest.approx(np.hypot(1.0, 3.0))
-    # Another clip bound has other thresholds.
-    other = tail.seen(1.0, 2.0, AXIS, 4.0, 200.0, EYE, 4.0)
-    assert (other.near, other.far) == pytest.approx((1.0, 2.0), rel=1e-3)
-    assert other.size(300.0, 2 * EYE) == pytest.approx(0.75, rel=1e-4)
 
 
 def pulls() -> np.ndarray:

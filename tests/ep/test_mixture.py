@@ -9,7 +9,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture import published as mixture_published
 from dpmc.ep.mixture.engine import fit
 from dpmc.ep.mixture.factor import factor
@@ -146,20 +145,6 @@ def test_a_factor_keeps_its_accuracy_however_small_it_is():
     assert r[1] == pytest.approx(float(share), rel=1e-12)
     assert found.precision[1, 0, 0] == pytest.approx(float(precision), rel=1e-12)
     assert found.h[1, 0] == pytest.approx(float(h), rel=1e-12)
-
-
-@pytest.mark.parametrize("row", [[1e200, 0.0], [-1e308, 1e308], [1e101, 0.0]])
-def test_a_row_whose_factor_would_overflow_has_none(row):
-    model = a_model()
-    assert factor(np.array(row), model, *prior_state(model)) is None
-
-
-def test_a_cavity_that_is_no_density_has_no_factor():
-    model = a_model()
-    h, precision = prior_state(model)
-    broken = precision.copy()
-    broken[1] -= 10 * np.eye(2)
-    assert factor(np.zeros(2), model, h, broken) is None
 
 
 # --- clip, noise and repair
@@ -355,16 +340,6 @@ def test_a_clip_that_never_binds_and_noise_that_is_nothing_leave_sep_as_it_is():
     np.testing.assert_allclose(plain.means, private.means, rtol=1e-6, atol=1e-8)
 
 
-def test_runs_repeat_with_their_stream_and_leave_their_input_as_it_is():
-    model, rows = a_model(), some_rows()
-    before = rows.copy()
-    params = mixture_settings("dp_sep", 2, 0.1, "joint", 2.0, 0.5)
-    one, two, other = (fit(rows, model, params, stream(2, "noise", k)) for k in (0, 0, 1))
-    np.testing.assert_array_equal(one.means, two.means)
-    assert (one.means != other.means).all()
-    np.testing.assert_array_equal(rows, before)
-
-
 def test_clips_bound_what_rows_can_do():
     """Without noise all evidence is at most that of N factors of norm C."""
     model, rows = a_model(), some_rows()
@@ -437,27 +412,6 @@ def test_the_sensitivity_of_two_clipped_parts_is_that_of_both():
     assert mixture_settings("sep", 1, 0.1).sensitivity == math.inf
 
 
-def test_the_edge_of_the_noise_is_that_of_what_the_steps_have_gathered():
-    params = mixture_settings("dp_sep", 2, 0.3, "joint", 2.0, 1.5, repair="noise")
-    variance, found = 0.0, []
-    for _ in range(8):
-        variance = (1 - 0.3 / 4) ** 2 * variance + (2 * 0.3 * 2.0 * 1.5) ** 2
-        found.append(math.sqrt(2 * 5 * variance))
-    edges = [mixture_engine.noise_edges(params, (4, 5), done, 4) for done in (0, 4)]
-    np.testing.assert_allclose(np.concatenate(edges), found, rtol=1e-12)
-
-
-def test_a_repair_to_the_edge_of_the_noise_keeps_means_near_the_prior_without_evidence():
-    model = MixtureModel.isotropic(0.5, np.zeros((2, 3)), 0.1)
-    rows, terms = np.zeros((50, 3)), ("joint", 1e-3, 50.0)
-    edge = mixture_settings("dp_sep", 2, 0.5, *terms, repair="noise")
-    prior = mixture_settings("dp_sep", 2, 0.5, *terms)
-    found, plain = (fit(rows, model, params, stream(11, "edge")) for params in (edge, prior))
-    last = mixture_engine.noise_edges(edge, rows.shape, 99, 1)[0]
-    assert np.linalg.eigvalsh(found.precision).min() >= 0.1 + last - 1e-10
-    assert np.abs(found.means).max() < 2 < np.abs(plain.means).max()
-
-
 # --- the public code, normal by normal
 
 
@@ -508,36 +462,6 @@ def symmetric(upper):
 
 
 # --- errors
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"weights": [0.5, 0.6]}, "`weights` must sum to 1, got sum 1.1"),
-        ({"weights": [1.0]}, r"`weights` must be 2 numbers > 0, got \[1\.\]"),
-        ({"weights": [1.5, -0.5]}, "must be 2 numbers > 0"),
-        ({"sigma_x": 0.0}, "sigma_x.*0.0"),
-        ({"prior_means": [0.0, 1.0]}, r"`prior_means` must have shape \(J, d\), got \(2,\)"),
-        ({"prior_means": [[0.0], [math.nan]]}, "`prior_means` must hold finite numbers only"),
-        (
-            {"prior_precision": [[[1.0]]]},
-            r"`prior_precision` must have shape \(2, 1, 1\), got \(1, 1, 1\)",
-        ),
-        (
-            {"prior_precision": [[[1.0]], [[0.0]]]},
-            "`prior_precision` must be positive definite, got smallest eigenvalue 0",
-        ),
-    ],
-)
-def test_models_that_are_no_mixture_are_refused(changed, message):
-    given = {
-        "weights": [0.5, 0.5],
-        "sigma_x": 1.0,
-        "prior_means": [[0.0], [1.0]],
-        "prior_precision": np.ones((2, 1, 1)),
-    }
-    with pytest.raises(DpmcError, match=message):
-        MixtureModel(**{**given, **changed})
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0])

@@ -13,9 +13,9 @@ from dpmc.ep.network import dp_sep
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.engine import PriorFactors
-from dpmc.ep.network.factor import rectify, tilted_gamma
+from dpmc.ep.network.factor import rectify
 from dpmc.ep.network.layout import Architecture
-from dpmc.ep.network.scores import output_moments, rectified_moments, scores
+from dpmc.ep.network.scores import rectified_moments, scores
 from dpmc.ep.network.task import Task
 from dpmc.numerics import simd
 from dpmc.numerics.simd import load, store
@@ -248,22 +248,6 @@ def test_a_step_without_a_finite_prediction_changes_nothing_but_is_counted(metho
     assert (counts["broken_steps"], counts["invalid_noise"]) == (1, 1)
 
 
-def test_no_precision_is_left_below_the_floor():
-    x, y = networks.rows(50, 3)
-    params = network_settings("dp_sep", 8, clip="joint", clip_bound=1.0, noise_multiplier=3.0)
-    for rule, low in (("prior", 5 / 6), ("published", 0.0), ("none", -math.inf)):
-        chain = Chain(replace(params, precision_floor=rule), 3, 50, spread_out=0.0).move(x, y)
-        precision = chain.arrays.precision[chain.layout.places()]
-        assert precision.min() >= low
-        raised = dict(zip(network_engine.COUNTS, chain.arrays.counts, strict=True))["raised"]
-        assert (raised > 0) == (rule != "none")
-        if rule == "published":
-            assert (precision == 1e-4).any()
-        if rule == "none":
-            assert precision.min() < 0
-        assert np.isfinite(chain.state()).all()
-
-
 def test_the_learned_noise_precision_keeps_at_least_what_its_prior_has():
     x, y = networks.rows(50, 3)
     params = network_settings("dp_sep", 8, clip="joint", clip_bound=5.0, noise_multiplier=3.0)
@@ -367,29 +351,6 @@ def test_the_prior_is_refined_as_published():
     assert abs(shape - 6.0) > 0.1
 
 
-def test_factors_of_a_precision_are_those_of_the_printed_formulas():
-    """With 60 digits; shapes of a million lose no more than those of six."""
-    for a, b, variance, squared in (
-        (6.0, 6.0, 0.3, 2.0),
-        (3e3, 2e2, 0.01, 1e-4),
-        (1e6, 7e5, 0.2, 9),
-    ):
-        with mpmath.workdps(60):
-            values = [mpmath.mpf(v) for v in (a, b, variance, squared)]
-            p, q, u, r = values
-            z, z1, z2 = (
-                -(mpmath.log(d) + r / d) / 2 for d in (u + q / (p - 1), u + q / p, u + q / (p + 1))
-            )
-            new_a = 1 / (mpmath.exp(z2 - 2 * z1 + z) * (p + 1) / p - 1)
-            new_b = 1 / (mpmath.exp(z2 - z1) * (p + 1) / q - mpmath.exp(z1 - z) * p / q)
-            wanted = float(new_a - p), float(new_b - q)
-        factor_a, factor_b, valid = tilted_gamma(a, b, variance, squared)
-        assert valid
-        assert (factor_a, factor_b) == pytest.approx(wanted, rel=1e-13 * a, abs=1e-13 * a)
-    assert not tilted_gamma(0.5, 6.0, 0.3, 2.0)[2]
-    assert not tilted_gamma(6.0, math.nan, 0.3, 2.0)[2]
-
-
 def test_a_fit_learns_and_predicts_with_an_honest_variance():
     x, y = networks.rows(1200, 3)
     fit = network_engine.fit(
@@ -410,29 +371,6 @@ def test_a_fit_learns_and_predicts_with_an_honest_variance():
     assert found.log_likelihood == pytest.approx(np.mean(own))
     shape, rate = fit.noise_gamma
     assert fit.noise_variance == pytest.approx(rate / (shape - 1))
-
-
-def test_predictions_of_many_rows_are_those_of_each():
-    layout = Architecture(6, 3)
-    rng = np.random.default_rng(0)
-    means = tuple(rng.standard_normal(shape) for shape in layout.shapes)
-    variances = tuple(rng.uniform(0.1, 2, shape) for shape in layout.shapes)
-    x = rng.standard_normal((5000, 3))
-    mean, variance = output_moments(x, means, variances)
-    for n in (0, 17, 4999):
-        out, out_variance, _, _ = networks.forward(means, variances, x[n])
-        assert (mean[n], variance[n]) == pytest.approx((out, out_variance), rel=1e-12)
-    weights = [
-        rng.normal(m, np.sqrt(v), (40_000, *m.shape)) for m, v in zip(means, variances, strict=True)
-    ]
-    z = np.append(x[17], 1.0)
-    units = np.maximum(weights[0] @ z / 2, 0)
-    units = np.column_stack((units, np.ones(40_000)))
-    drawn = np.sum(units * weights[1], axis=1) / math.sqrt(7)
-    # Six standard errors: an error rate below 1e-8.
-    assert abs(drawn.mean() - mean[17]) < 6 * math.sqrt(variance[17] / 40_000)
-    assert drawn.var() == pytest.approx(variance[17], rel=6 * math.sqrt(8 / 40_000))
-    assert output_moments(x[:0], means, variances)[0].shape == (0,)
 
 
 def test_published_private_runs_are_clipped_ones_with_other_permutations():
@@ -535,18 +473,6 @@ def test_runs_that_break_say_why_and_return_the_last_proper_law():
     assert fit.num_passes == 0
     np.testing.assert_allclose(1 / fit.variances[0], 5 / 6)
     assert np.isfinite(fit.predict(x)[0]).all()
-
-
-def test_private_runs_with_ten_times_the_noise_stay_finite():
-    x, y = networks.rows(60, 3)
-    for seed in range(10):
-        params = network_variants.private(6, 2, 0.5, 15.0, None)
-        fit = network_engine.fit(x, y, params, np.random.default_rng(seed))
-        assert fit.status == "complete"
-        mean, variance = fit.predict(x)
-        assert np.isfinite(mean).all()
-        assert (variance > 0).all()
-        assert fit.noise_variance > 0
 
 
 def test_memory_of_sep_does_not_grow_with_the_rows():

@@ -239,47 +239,6 @@ def test_a_fit_of_a_model_of_ones_own_predicts_by_functions_alone():
         fit.predict([[0.0]])
 
 
-X, Y = regression_rows(50)
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda: dpmc.regression(X, Y[:-1], **BUDGET), "`y` must have one response for each of 50"),
-        (lambda: dpmc.regression(X, Y, **BUDGET, likelihood="probit"), "`likelihood` must be one"),
-        (lambda: dpmc.regression(X, Y, **BUDGET, names=["a"]), "`names` must be 3 different names"),
-        (lambda: dpmc.regression(X.astype(complex), Y, **BUDGET), "must be real numbers"),
-        (lambda: dpmc.regression([[1], [2, 3]], [1, 2], **BUDGET), "rows of equal length"),
-        (
-            lambda: dpmc.linear_regression(X, Y, **BUDGET, x_bound=-1.0, y_bound=1.0),
-            "`x_bound` must be",
-        ),
-        (
-            lambda: dpmc.linear_regression(X, Y, **BUDGET, **BOUNDS, method="ols"),
-            "`method` must be one of",
-        ),
-        (
-            lambda: dpmc.linear_regression(X, Y, epsilon=0.0, delta=1e-6, **BOUNDS),
-            "`epsilon` must be",
-        ),
-        (
-            lambda: dpmc.network(X, Y, **BUDGET, x_range=(1, -1), y_range=(0, 1)),
-            "`x_range` must be finite numbers, each lower end below",
-        ),
-        (
-            lambda: dpmc.network(X, Y, **BUDGET, x_range=([0, 0, 0], 1), y_range=(0, 1)),
-            "`x_range` must have 2 ends on each side",
-        ),
-        (lambda: dpmc.mixture(X, MIXTURE, **BUDGET), r"`rows` must have shape"),
-        (lambda: dpmc.mixture(X[:, :1], MIXTURE, **BUDGET, passes=3), "`passes` must be"),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_one_line(call, match):
-    with pytest.raises(DpmcError, match=match) as refused:
-        call()
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_a_comparison_has_a_table_a_figure_and_a_joint_guarantee(tmp_path):
     from dpmc.models import gaussian_mean

@@ -12,7 +12,7 @@ from dpmc.linreg.gibbs.latent_sums import ReleasedSums, joint_covariance
 from dpmc.linreg.methods import mcmc_bs
 from dpmc.linreg.types import Prior
 from dpmc.rng import stream
-from dpmc.types import DpmcError, Guarantee
+from dpmc.types import Guarantee
 from tests.support.linreg_releases import FLAT, noisy_statistics
 
 PRIOR = Prior(
@@ -111,25 +111,3 @@ def test_without_a_repair_the_published_chain_stops_and_says_why():
     assert fit.status.endswith("S is not positive definite")
     assert len(fit.draws) == len(fit.variances) < 400
     assert np.isfinite(fit.draws).all()
-
-
-@pytest.mark.parametrize(
-    ("release", "prior", "message"),
-    [
-        ({"with_u": False}, FLAT, "`u` must be released"),
-        (
-            {"num_rows": (2, 30)},
-            FLAT,
-            "`num_rows` must be at least 3 at every node with law='wishart', got 2",
-        ),
-        ({"sd": 0.0}, FLAT, r"s_sd.*0\.0"),
-        (
-            {},
-            Prior(np.zeros(3), np.eye(3), 3.0, 2.0, np.eye(3), 4.0),
-            "`prior` must have the 2 features released, got 3",
-        ),
-    ],
-)
-def test_releases_that_cannot_be_used_are_refused(release, prior, message):
-    with pytest.raises(DpmcError, match=message):
-        mcmc_bs.fit(noisy_statistics(**release), prior, mcmc_bs.Params(20, 10), stream(33, "no"))

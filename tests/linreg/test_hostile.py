@@ -170,16 +170,6 @@ def refusal(rows, **options):
     return str(error.value)
 
 
-def test_refusals_tell_neither_row_nor_value():
-    told = {}
-    for place, column, value in itertools.product((0, 7, 39), (0, 1, 2), (math.nan, -math.inf)):
-        rows = ordinary_rows(40, 2)
-        rows[place, column] = value
-        told.setdefault(column, set()).add(refusal(rows))
-    assert [len(texts) for texts in told.values()] == [1, 1, 1]
-    assert told[1] == {"`x, column 1,` must be finite numbers, unless invalid_rows='zero'"}
-
-
 def fits(noisy, dim):
     """Return the status of every method that such a release feeds."""
     prior = profiles.make_prior(profiles.profile("correct"), dim, np.random.default_rng(0))
@@ -263,37 +253,6 @@ def releases_of(value, noise, nodes):
     return np.column_stack([noisy.s[:, 0, 0], noisy.z[:, 0]]), noisy.s_sd
 
 
-def ends_in_zeros(y, scale):
-    """Whether a small number is a multiple of 2**-53, as a sum with 1 is."""
-    return ((np.abs(y) < 2.0**-5) & (np.ldexp(y, 53) % 1 == 0)).any(axis=1)
-
-
-def not_from_zero(y, scale):
-    """Whether no float times the scale of the noise is this number."""
-    near = y / scale
-    tried = [near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf)]
-    return ~np.any([scale * one == y for one in tried], axis=0).all(axis=1)
-
-
-def lower_bound(event, other, level=1e-6):
-    """Return an epsilon at delta 1e-6 that two counts exceed with probability `level` at most."""
-    num = len(event)
-    low = stats.beta.ppf(level / 2, max(event.sum(), 1), num - event.sum() + 1)
-    high = stats.beta.ppf(1 - level / 2, other.sum() + 1, num - other.sum())
-    return math.log(max(low - CLAIM[1], 1e-300) / high)
-
-
-@pytest.mark.parametrize(("attack", "nodes"), [(ends_in_zeros, 30_000), (not_from_zero, 3000)])
-def test_low_bits_betray_continuous_noise_and_not_discrete_noise(attack, nodes):
-    """Rows (0, 0) and (1, 1). Discrete noise that is sound fails with probability 4e-6."""
-    proved = {}
-    for noise in ("continuous", "discrete"):
-        events = [attack(*releases_of(value, noise, nodes)) for value in (1.0, 0.0)]
-        proved[noise] = max(lower_bound(*events), lower_bound(*events[::-1]))
-    assert proved["continuous"] > CLAIM[0]
-    assert proved["discrete"] <= CLAIM[0]
-
-
 def test_discrete_releases_lie_on_a_grid_that_is_public():
     for value in (0.0, 0.7):
         y, scale = releases_of(value, "discrete", 200)
@@ -324,14 +283,3 @@ def test_discrete_noise_has_the_law_of_the_release(settings):
     )
     assert stats.kstest(noise, "norm").pvalue > 1e-6
     assert stats.kstest(0.5 * noise, "norm").pvalue < 1e-6
-
-
-def test_discrete_releases_of_adassp_say_so():
-    data = ordinary_rows(60, 2)
-    exact = sums(data, (1.0, 1.0))
-    noisy = adassp.release(exact, 1.0, 1.0, 1.0, 1e-5, noise="discrete")
-    assert noisy.noise == "discrete"
-    step = discrete.grid_of(float(noisy.extra["smallest_eigenvalue_sd"]))
-    assert float(noisy.extra["smallest_eigenvalue"][0]) % step == 0
-    with pytest.raises(DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'grid'"):
-        release(exact, 1.0, 1.0, 1.0, 1e-5, noise="grid")

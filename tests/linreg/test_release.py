@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpmc.linreg.release import guarantees, release
 from dpmc.linreg.release_terms import DATA_BOUNDS, EXACT_COUNTS
-from dpmc.linreg.sensitivity import s_sensitivity, statistics_sensitivity, z_sensitivity
+from dpmc.linreg.sensitivity import statistics_sensitivity
 from dpmc.linreg.types import NodeStatistics
 from dpmc.privacy.events import gaussian
 from dpmc.privacy.gaussian_noise import analytic_multiplier, true_delta, true_epsilon
@@ -226,46 +226,6 @@ def test_the_guarantee_of_the_published_noise_is_far_from_its_budget():
 def test_guarantees_do_not_depend_on_the_number_of_nodes():
     """A row changes one node: the releases of the others are as they were."""
     assert len({made(statistics_of(num)).guarantee for num in (1, 3, 10)}) == 1
-
-
-def test_two_releases_at_half_the_budget_never_need_less_noise_than_one():
-    """Why the rule of the public code keeps the joint release wherever noise is analytic."""
-    for epsilon in (0.01, 0.3, 1, 5, 20, 200):
-        for delta in (1e-12, 1e-5, 0.1):
-            half, whole = (analytic_multiplier(epsilon / k, delta / k) for k in (2, 1))
-            assert half >= math.sqrt(2) * whole
-    for bounds in ((1.0, 0.01), (1.0, 1.0), (1.0, 3.0)):
-        for relation in ("replace", "add_remove"):
-            parts = s_sensitivity(bounds[0], 3, relation), z_sensitivity(*bounds, relation)
-            joint = statistics_sensitivity(*bounds, 3, relation)
-            assert math.hypot(*parts) >= joint * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("calibration", ["analytic", "published"])
-def test_the_best_split_is_the_joint_release(calibration):
-    terms = {"calibration": calibration, "neighbours": "add_remove"}
-    joint, best, separate = (
-        made(rng=stream(7, "tests", "split"), split=split, **terms)
-        for split in ("joint", "best", "separate")
-    )
-    np.testing.assert_array_equal(joint.s, best.s)
-    assert separate.s_sd**2 + separate.z_sd**2 > 2 * joint.s_sd**2
-    assert separate.guarantee.epsilon < joint.guarantee.epsilon
-
-
-def test_the_best_split_takes_the_smaller_sum_of_variances(monkeypatch):
-    """With noise that falls in the number of parts, which no calibration does."""
-    monkeypatch.setattr(
-        "dpmc.linreg.release_terms.gaussian_noise.multiplier",
-        lambda name, epsilon, delta: 2 + epsilon,
-    )
-    ledgers = [Ledger() for _ in range(3)]
-    rng = np.random.default_rng()
-    exact = statistics_of(bounds=(1.0, 0.1))
-    noisy = release(exact, 1.0, 0.1, 6.0, DELTA, rng, split="best", ledgers=ledgers)
-    assert noisy.s_sd == pytest.approx(5 * math.sqrt(2))
-    assert noisy.z_sd == pytest.approx(5 * 0.2)
-    assert all(ledger.counts == {gaussian(5.0): 2} for ledger in ledgers)
 
 
 # --- errors

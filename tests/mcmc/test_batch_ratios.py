@@ -7,12 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import expit
 
-from dpmc.mcmc import barker_correction, batch_ratios, moves
+from dpmc.mcmc import batch_ratios, moves
 from dpmc.mcmc.batch_ratios import BatchRatios
-from dpmc.mcmc.methods import dp_barker, dp_penalty, minibatch_penalty
+from dpmc.mcmc.methods import dp_penalty, minibatch_penalty
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
@@ -236,45 +234,3 @@ def test_a_batch_of_all_rows_is_the_penalty_method(monkeypatch, one_component, g
     assert runs[0].totals["ratio_clipped"].tolist() == runs[1].totals["ratio_clipped"].tolist()
     assert runs[0].totals["ratio_clipped"][0] > 0
     assert 0.2 < runs[0].totals["accepted"][0] / k < 0.95
-
-
-def test_barker_without_batch_variance_accepts_as_its_correction_says():
-    """Equal rows: the exact acceptance probability of the known log-ratio, from 20,000 trials.
-
-    By a binomial test of the kernel's own acceptance at error rate 1e-6 in each of three;
-    the logistic function is within the error of the correction of it.
-    """
-    n, k = 50, 20_000
-    dataset = Dataset("equal", np.full((n, 1), 0.4))
-    correction = barker_correction.correction(2.0)
-    rate = []
-    for index, move in enumerate((0.05, 0.1, -0.1)):
-        model = gaussian_model(1)
-        kernel = barker_kernel(model, dataset, n, move)
-        ratio = row_ratios(model, dataset, np.zeros(1), np.array([move])).sum()
-        ratio += model.log_prior(np.array([move])) - model.log_prior(np.zeros(1))
-        streams, ledger = Streams.of(11, "equal", index), Ledger()
-        state = kernel.init(np.zeros(1), k, ledger, streams)
-        count = sum(kernel.step(state, ledger, streams)[1].accepted for _ in range(k))
-        exact = float(correction.tail(-ratio))
-        assert stats.binomtest(count, k, exact).pvalue > 1e-6
-        assert abs(exact - expit(ratio)) <= correction.cdf_error
-        rate.append(count / k)
-    assert min(rate) < 0.4
-    assert max(rate) > 0.6
-
-
-def barker_kernel(model, dataset, batch_size, move):
-    """Return the kernel of DP-Barker with all of its proposals one move away."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dp_barker, "chain_sampler", lambda kernel: kernel)
-        kernel = dp_barker.sampler(
-            Posterior(model, dataset), dp_barker.Params(1.0, batch_size, clip_scale=1.4)
-        )
-
-    def step(state, ledger, streams):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(moves, "random_walk", lambda theta, sd, rng: theta + move)
-            return kernel.step(state, ledger, streams)
-
-    return kernel._replace(step=step)

@@ -244,26 +244,6 @@ def test_starts_at_a_point_are_exactly_there():
     np.testing.assert_array_equal(starts_by("at", centre=[0, 1]) - [0, 1], np.zeros((2, 3, 2)))
 
 
-@pytest.mark.parametrize(
-    ("rule", "given", "message"),
-    [
-        ("around", {"scale": 0.1}, "`centre` of {} must be given with rule around"),
-        ("around", {"centre": [0, 1]}, "`scale` of {} must be given with rule around"),
-        ("around_truth", {}, "`scale` of {} must be given with rule around_truth"),
-        ("at", {}, "`centre` of {} must be given with rule at"),
-        ("at", {"centre": [0, 1], "scale": 1}, "`scale` of {} must be left out .* at, got 1"),
-        ("at_truth", {"centre": [0, 1]}, "`centre` of {} must be left out with rule at_truth"),
-        ("somewhere", {}, "`rule` of {} must be one of around, .*, got 'somewhere'"),
-        ("at_truth", {"truth": None}, "`rule` of {} must be around or at without a truth"),
-        ("at", {"centre": [0, 1, 2]}, "`centre` of {} must have 2 components, got 3"),
-    ],
-)
-def test_start_rules_are_checked_in_one_line(rule, given, message):
-    with pytest.raises(dpmc.DpmcError, match=message.format("start of small")) as caught:
-        starts_by(rule, **given)
-    assert "\n" not in str(caught.value)
-
-
 def test_starts_that_use_the_posterior_are_named_with_the_guarantee():
     """Those around a centre by a public scale use nothing of the rows."""
     named = "start points scaled by the exact posterior"

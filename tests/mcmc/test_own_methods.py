@@ -238,10 +238,3 @@ def test_entry_points_that_do_not_work_are_refused_in_one_line(
         own_methods.resolve(method)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_two_packages_that_offer_one_name_are_refused(install):
-    install("one_package", "walk = one_package")
-    install("other_package", "walk = other_package")
-    with pytest.raises(dpmc.DpmcError, match=r"one package, got one.package, other.package$"):
-        own_methods.resolve("walk")

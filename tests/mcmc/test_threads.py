@@ -167,11 +167,3 @@ def test_a_chain_that_stopped_early_cuts_the_others():
     assert run.draws.shape == (3, 3, 1)
     assert run.totals["num_iterations"].tolist() == [8, 3, 8]
     assert run.status == "chain 1 left the finite numbers after iteration 3"
-
-
-@pytest.mark.parametrize(
-    ("given", "num_chains", "entries", "expected"),
-    [(None, 4, 10, 1), (3, 4, 10, 3), (8, 4, 10, 4), (1, 4, 10**9, 1)],
-)
-def test_few_rows_take_one_thread(given, num_chains, entries, expected):
-    assert chains.number_of_threads(given, num_chains, entries) == expected

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import math
 import pickle
-import sys
 import threading
 
 import numpy as np
@@ -265,33 +264,6 @@ def test_releases_beyond_the_plan_are_refused_before_the_draw(rng):
     assert ledger.counts == {**made.counts, gaussian(50.0): 1}
 
 
-def test_batch_releases_beyond_the_plan_are_refused_before_the_draw(rng):
-    releases = Releases((), ((BARKER, 1), (sampled_gaussian(3.0, 50, 1000), 2)))
-    made = plan(releases, Budget(4, 1e-5, "barker_pld"), max_iterations=3)
-    ledger = Ledger(made)
-    for _ in range(3):
-        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
-        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(50, 1000))
-    state, counts = rng.bit_generator.state, ledger.counts
-    with pytest.raises(
-        DpmcError,
-        match=r"barker\(2.0, .*\) must be at most 3 by the plan, got 4 in all",
-    ):
-        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
-    with pytest.raises(
-        DpmcError, match=r"num_rows=1000\) must be at most 0 by the plan, got 1 in all"
-    ):
-        ledger.release_barker(BarkerRatio(0.0, 0.1, barker(2.0, 0.9, 50, 1000)), rng)
-    with pytest.raises(
-        DpmcError, match=r"gaussian\(3.0\) must be at most 0 by the plan, got 1 in all"
-    ):
-        ledger.release(asserted(0.0, 1.0), 3.0, rng)
-    with pytest.raises(DpmcError, match="at most 0 by the plan"):
-        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(51, 1000))
-    assert rng.bit_generator.state == state
-    assert ledger.counts == counts
-
-
 def test_what_a_compiled_loop_draws_itself_is_recorded_before_and_bound_by_the_plan(rng):
     event = sampled_gaussian(3.0, 1, 40)
     ledger = Ledger({event: 5, gaussian(2.0): 1})
@@ -336,37 +308,6 @@ def test_rounding_of_the_largest_variance_takes_no_noise_away():
         for variance in (1.0, 1 + 5e-10)
     )
     assert one == other != 0.0
-
-
-@pytest.mark.parametrize("plan", [GaussianBudget(1.0), {gaussian(10.0): 100}])
-@pytest.mark.parametrize("noise", ["continuous", "discrete"])
-def test_threads_that_share_a_ledger_spend_its_budget_once(plan, noise):
-    """Without a lock eight of them made up to ten times as many releases as there may be."""
-    made = []
-
-    def spend(ledger):
-        rng, value = np.random.default_rng(), asserted(0.0, 1.0)
-        for _ in range(100):
-            try:
-                ledger.release(value, 10.0, rng)
-            except DpmcError:
-                continue
-            made.append(1)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(5):
-            ledger = Ledger(plan, noise)
-            threads = [threading.Thread(target=spend, args=(ledger,)) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert ledger.counts == {gaussian(10.0): 100}
-    finally:
-        sys.setswitchinterval(interval)
-    assert len(made) == 500
 
 
 def test_no_two_threads_are_charged_at_once(monkeypatch):

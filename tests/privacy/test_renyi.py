@@ -54,13 +54,6 @@ def test_the_sum_by_hand():
     assert dropped[0] == pytest.approx(ours[0], rel=1e-12)  # its only term
 
 
-def test_infinite_and_huge_divergences_stay_so():
-    curve = _renyi.amplified(0.01, np.array([0.1, 2000.0, math.inf]))
-    assert math.isfinite(curve[0])
-    assert 1900 < curve[1] < 2000
-    assert curve[2] == math.inf
-
-
 def test_releases_from_all_rows_cost_what_they_do_elsewhere():
     counts = {gaussian(31.6): 200, gaussian(100.0): 2000}
     exact = tight.epsilon(counts, DELTA)
@@ -73,18 +66,6 @@ def test_bounds_are_in_order():
     counts = {minibatch(0.9).per_iteration[0][0]: 500}
     numbers = [module.epsilon(counts, DELTA) for module in (subsampled, rdp, rdp_integer)]
     assert numbers == sorted(numbers)
-
-
-def test_better_conversion_is_better():
-    counts = {minibatch(0.9).per_iteration[0][0]: 500}
-    plain, better = (
-        _renyi.RenyiAccountant(rdp_integer.ORDERS, rdp_integer._curve, improved)
-        for improved in (False, True)
-    )
-    assert better.epsilon(counts, DELTA) < plain.epsilon(counts, DELTA)
-    assert better.delta(counts, 3.0) < plain.delta(counts, 3.0)
-    for accountant in (plain, better):
-        assert accountant.delta(counts, accountant.epsilon(counts, DELTA)) == pytest.approx(DELTA)
 
 
 @pytest.mark.parametrize("initial", [(), ((gaussian(20.0), 3),)])

@@ -10,7 +10,7 @@ from dp_accounting.pld import PLDAccountant
 from scipy.stats import norm
 
 from dpmc.privacy import accounting, events
-from dpmc.privacy.accountants import _composition, gaussian, poisson_pair, rdp, subsampled
+from dpmc.privacy.accountants import gaussian, poisson_pair, rdp, subsampled
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import PoissonSubstitution, WithoutReplacement, profile
 from dpmc.privacy.audit import audit
@@ -203,18 +203,6 @@ def test_mixed_with_whole_releases():
     ours = subsampled.epsilon(counts, 1e-6)
     assert ours == pytest.approx(audit(counts, 1e-6).epsilon, rel=1e-3)
     assert ours > max(subsampled.epsilon({event: n}, 1e-6) for event, n in counts.items())
-
-
-@pytest.mark.parametrize("counts", [(1, 3), (40, 700), (3000, 0), (500_000, 20)])
-def test_frequencies_that_are_left_out_are_negligible(monkeypatch, counts):
-    """Also where two kinds of releases each leave out frequencies of their own."""
-    kinds = (WithoutReplacement(4.0, 0.01), WithoutReplacement(9.0, 0.2))
-    pairs = [(pair, count) for pair, count in zip(kinds, counts, strict=True) if count]
-    some = [compose(pairs, epsilon) for epsilon in (0.0, 0.3, 2.0)]
-    monkeypatch.setattr(_composition, "LOG_NEGLIGIBLE", -500.0)
-    every = [compose(pairs, epsilon) for epsilon in (0.0, 0.3, 2.0)]
-    assert some == pytest.approx(every, rel=1e-9, abs=0)
-    assert some[0] > 0
 
 
 def test_grows_with_the_count_and_falls_with_epsilon():

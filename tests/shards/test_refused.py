@@ -68,28 +68,6 @@ def test_types_that_one_entry_decides_are_not_refused_with_zero(folder):
         assert np.delete(found, 200, axis=0).tobytes() == np.delete(right, 200, axis=0).tobytes()
 
 
-def test_decimals_and_categories_of_numbers_are_numbers(folder):
-    right = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
-    for file in ("part-000.parquet", "part-001.parquet", "part-002.parquet"):
-        table = pq.read_table(folder / file)
-        column(folder, "c0", pa.array(map(Decimal, map(str, table["c0"].to_pylist()))), file)
-        column(folder, "c1", table["c1"].combine_chunks().dictionary_encode(), file)
-    found = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
-    assert found.tobytes() == right.tobytes()
-
-
-def test_texts_in_npy_files_are_read_one_by_one(tmp_path):
-    folder = write(tmp_path / "rows", X, [200], "npy")
-    np.save(
-        folder / "part-000.npy",
-        np.where(np.arange(400).reshape(200, 2) == 9, "?", X[:200].astype(str)),
-    )
-    assert "column '0' must hold real numbers, got others" in message(folder)
-    found = np.concatenate([*dpmc.open_rows(folder, invalid_rows="zero").pieces(0, 600)])
-    assert np.isnan(found[4]).tolist() == [False, True]
-    assert np.delete(found, 4, axis=0).tobytes() == np.delete(X, 4, axis=0).tobytes()
-
-
 def test_an_index_of_a_frame_is_named_and_not_read(tmp_path):
     frame = pd.DataFrame(X, columns=["x", "y"])
     for name, kept, index in (
@@ -108,19 +86,6 @@ def test_an_index_of_a_frame_is_named_and_not_read(tmp_path):
         tmp_path / "filtered", columns=["__index_level_0__"]
     )
     assert dpmc.open_rows(tmp_path / "named", columns=["x", "y"]).names == ("x", "y")
-
-
-def test_names_that_may_be_a_row_are_refused_and_not_shown(tmp_path):
-    for k, columns in enumerate((["0.12573", "y"], ["x", "-1.5"], [0, 1])):
-        folder = tmp_path / str(k)
-        folder.mkdir()
-        pd.DataFrame(X, columns=columns).to_parquet(folder / "a.parquet")
-    for k in (0, 1):
-        told = message(tmp_path / str(k))
-        assert f"column {k} has a number in the place of one" in told
-        assert "0.12573" not in told
-        assert "-1.5" not in told
-    assert dpmc.open_rows(tmp_path / "2").names == ("0", "1")
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
@@ -258,18 +223,3 @@ def test_a_worker_that_is_lost_ends_the_fit_and_tells_nothing_of_rows(folder):
     text = message(folder, workers=Lost())
     assert "one was lost (MemoryError); nothing was drawn" in text
     assert "3.5" not in text
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"workers": 0}, "`workers`"),
-        ({"workers": "two"}, "`workers` must be a number of threads, an executor or a Dask client"),
-        ({"time_limit": 0}, "`time_limit`"),
-        ({"columns": ["c0", "c7"]}, "`columns` must be among"),
-        ({"columns": ["c0", "c0"]}, "`columns` must be different names"),
-        ({"invalid_rows": "drop"}, "`invalid_rows`"),
-    ],
-)
-def test_options_are_checked(folder, options, text):
-    assert text in message(folder, **options)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import dpmc.statsel
 from dpmc.privacy import discrete, single_releases
 from dpmc.rng import stream
 from dpmc.statsel import lookup, records, releases, smooth
@@ -140,31 +139,6 @@ def test_records_of_any_floats_raise_and_warn_of_nothing(names, noise):
     assert next(iter(outputs))[-1] == noise
 
 
-def refusals(call, values):
-    outputs = set()
-    for place, value in itertools.product((0, 7, 99), values):
-        x = np.tile([0.0, 1.0], 50)
-        x[place] = value
-        with pytest.raises(DpmcError) as error:
-            call(x)
-        outputs.add(str(error.value))
-    return outputs
-
-
-def test_refusals_tell_neither_record_nor_value():
-    """One text for all, of both public functions."""
-    plan = first_selected()
-    calls = [lambda x: two_stage.release(plan, x)]
-    for names in RELEASED:
-        given, options = settings(*names)
-        calls.append(lambda x, g=given, o=options: releases.release(*g, x, 1.0, **o))
-    expected = {"`x` must be finite numbers, unless invalid_rows='zero'"}
-    for call in calls:
-        assert refusals(call, (math.nan, math.inf, -math.inf)) == expected
-    bits = {"`x` must be bits, 0 or 1, for randomised_response, unless invalid_rows='zero'"}
-    assert refusals(calls[-1], (0.5, 1e-300)) == bits
-
-
 def test_records_that_are_not_finite_count_as_zero_where_that_is_asked_for():
     x, zeros = np.linspace(-1, 1, 30), np.linspace(-1, 1, 30)
     x[[3, 9, 20]], zeros[[3, 9, 20]] = (math.nan, math.inf, -math.inf), 0.0
@@ -230,53 +204,6 @@ def test_noise_that_floats_do_not_resolve_is_refused():
 # --- discrete noise
 
 
-def laplace_releases(record, noise, runs):
-    """Release |x| of one record in [0, 1.9] at (1, 0): a Laplace scale of 1.9."""
-    population = lookup.population("normal_variance", bound=1.9)
-    statistic, rng = lookup.statistic("abs_1"), np.random.default_rng()
-    rng = rng if noise == "continuous" else None
-    return np.array(
-        [
-            releases.release(population, statistic, LAPLACE, [record], 1.0, rng, noise=noise).y
-            for _ in range(runs)
-        ]
-    )
-
-
-def not_from_zero(y, scale=1.9):
-    """Whether none of the values of NumPy's Laplace noise, times its scale, is this number.
-
-    They are logarithms of multiples of 2**-53.
-    """
-
-    def reached(one):
-        number = round(math.exp(-abs(one) / scale) * 2.0**53)
-        near = range(max(1, number - 4), number + 5)
-        return any(scale * -math.log(k * 2.0**-53) == abs(one) for k in near)
-
-    return np.array([not reached(one) for one in y])
-
-
-def proved(event, other, level=1e-6):
-    """Return an epsilon that two counts exceed with probability `level` at most."""
-    num = len(event)
-    low = stats.beta.ppf(level / 2, max(event.sum(), 1), num - event.sum() + 1)
-    return math.log(low / stats.beta.ppf(1 - level / 2, other.sum() + 1, num - other.sum()))
-
-
-def test_low_bits_betray_continuous_laplace_noise_and_not_discrete_noise():
-    """Claim (1, 0). Discrete noise that is sound fails with probability 2e-6."""
-    bounds = {}
-    for noise in NOISES:
-        far, zero = (not_from_zero(laplace_releases(one, noise, 4000)) for one in (1.7, 0.0))
-        if noise == "continuous":  # a release of one is proof that it is not of the other
-            assert far.mean() > 0.5
-            assert not zero.any()
-        bounds[noise] = max(proved(far, zero), proved(zero, far))
-    assert bounds["continuous"] > 3.0
-    assert bounds["discrete"] <= 1.0
-
-
 @pytest.mark.parametrize("names", RELEASED[:5], ids=lambda names: names[2])
 def test_discrete_releases_lie_on_a_grid_that_is_public(names):
     """Of a scale that no data change: that of smooth noise is of the largest one."""
@@ -334,28 +261,6 @@ def test_a_selection_can_have_discrete_noise(mechanism):
         assert stats.kstest(column, distribution).pvalue > 1e-6
         assert stats.kstest(3 * column, distribution).pvalue < 1e-6
     assert two_stage.release(plan, x)[0].noise == "discrete"
-
-
-def test_the_grid_hardly_changes_a_likelihood():
-    """The mean of a Laplace density over a cell is within exp(g / (2 b)) of its density."""
-    scale = 0.7
-    step = discrete.grid_of(scale)
-    worst = 0.0
-    for centre in step * np.array([0.0, 0.5, 1.0, 2.0**20, -(2.0**24)]):
-        ends = centre - step / 2, centre + step / 2
-        low, high = (math.copysign(math.expm1(-abs(end) / scale), end) / 2 for end in ends)
-        density = math.exp(LAPLACE.log_density(centre, scale))
-        worst = max(worst, abs(math.log((high - low) / step / density)))
-    assert 0 < worst <= step / (2 * scale) <= 2.0**-24
-
-
-def test_a_posterior_is_drawn_given_a_discrete_release():
-    population, statistic = POPULATIONS[0], lookup.statistic("abs_1")
-    x = population.draw(0.8, np.random.default_rng(0), 400)
-    found = dpmc.statsel.release(population, statistic, LAPLACE, x, 5.0, noise="discrete")
-    reference = dpmc.statsel.reference(found, prior=(0.1, 2.0))
-    assert 0.1 < reference.mean < 2.0
-    assert found.noise == "discrete"
 
 
 def test_bits_without_a_seed_come_from_the_operating_system():

@@ -397,19 +397,3 @@ def test_the_study_tells_errors_and_what_was_selected():
         assert 0 < row.mse_se < row.mse
     means = table.groupby(["epsilon", "theta"])["mse"].mean()
     assert means[1.0, 0.9] > means[5.0, 0.9]
-
-
-def test_methods_share_records_and_a_replicate_stands_alone():
-    both = statsel_selection.run(settings("fixed_split"), None, range(2))
-    second = statsel_selection.run(settings("fixed_split", thetas=(0.9,)), None, [1])
-    row = both.query("theta == 0.9 and replicate == 1").reset_index(drop=True)
-    assert row.equals(second)
-    assert np.isnan(row["selected_median"][0])
-    assert row["selected_counts"][0] == ""
-    own = statsel_selection.Params(num_runs=60)
-    points = [settings(method).each()[0] for method in ("selected", "fixed_all")]
-    drawn = [
-        statsel_selection.draws(point, statsel_selection.make_task(point, own), own, 0)
-        for point in points
-    ]
-    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])

@@ -16,7 +16,6 @@ rule chain:
         "chains"
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
         mem_mb=doubling(2000),
         runtime=doubling(15),
@@ -45,7 +44,6 @@ rule metrics:
         "metrics"
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
         mem_mb=doubling(4000),
         runtime=doubling(20),

@@ -147,6 +147,17 @@ def cores_of_study(wildcards):
     return workflow.cores if study.timed else 1
 
 
+def in_report(path, subcategory, text="output"):
+    """A file that `snakemake --report` shows, with a text of workflow/report."""
+    return report(
+        path,
+        caption=f"../report/{text}.rst",
+        category="{paper}",
+        subcategory=subcategory,
+        labels={"name": Path(path).stem, "scale": "{scale}"},
+    )
+
+
 def doubling(number):
     """Memory or minutes of a job, twice as much at every attempt."""
     return lambda wildcards, attempt: number * 2 ** (attempt - 1)

@@ -14,13 +14,7 @@ rule figure:
     output:
         pdf=f"{PAPER}/{{name}}.pdf",
         svg=f"{PAPER}/{{name}}.svg",
-        png=report(
-            f"{PAPER}/{{name}}.png",
-            caption="../report/output.rst",
-            category="{paper}",
-            subcategory="Figures",
-            labels={"name": "{name}", "scale": "{scale}"},
-        ),
+        png=in_report(f"{PAPER}/{{name}}.png", "Figures"),
         data=f"{PAPER}/{{name}}.data.csv",
     log:
         f"{PAPER}/logs/{{name}}.log",
@@ -43,13 +37,7 @@ rule figure:
 
 use rule figure as table with:
     output:
-        report(
-            f"{PAPER}/{{name}}.csv",
-            caption="../report/output.rst",
-            category="{paper}",
-            subcategory="Tables",
-            labels={"name": "{name}", "scale": "{scale}"},
-        ),
+        in_report(f"{PAPER}/{{name}}.csv", "Tables"),
     wildcard_constraints:
         # Those have rules of their own.
         name=rf"(?!(?:verdict|power|guarantees|{files.NUMBERED})\.)[a-z0-9_]+",
@@ -59,13 +47,7 @@ use rule figure as table with:
 
 use rule table as numbered_table with:
     output:
-        report(
-            f"{PAPER}/{{name}}.csv",
-            caption="../report/output.rst",
-            category="{paper}",
-            subcategory="Tables",
-            labels={"name": "{name}", "scale": "{scale}"},
-        ),
+        in_report(f"{PAPER}/{{name}}.csv", "Tables"),
         expand(
             f"{PAPER}/{{{{name}}}}.{{ending}}",
             ending=files.LAYOUT_ENDINGS,
@@ -83,13 +65,7 @@ rule verdict:
         curves=of_output("curves", "verdict"),
         published=in_checkout("config", "published", "{paper}.yaml"),
     output:
-        verdicts=report(
-            f"{PAPER}/verdict.csv",
-            caption="../report/verdict.rst",
-            category="{paper}",
-            subcategory="Verdicts",
-            labels={"name": "verdict", "scale": "{scale}"},
-        ),
+        verdicts=in_report(f"{PAPER}/verdict.csv", "Verdicts", "verdict"),
         power=f"{PAPER}/power.csv",
         runs=f"{PAPER}/runs.parquet",
     log:
@@ -117,13 +93,7 @@ rule guarantees:
         metrics=of_output("metrics", "guarantees"),
         baselines=of_output("baselines", "guarantees"),
     output:
-        report(
-            f"{PAPER}/guarantees.csv",
-            caption="../report/guarantees.rst",
-            category="{paper}",
-            subcategory="Privacy",
-            labels={"name": "guarantees", "scale": "{scale}"},
-        ),
+        in_report(f"{PAPER}/guarantees.csv", "Privacy", "guarantees"),
     log:
         f"{PAPER}/logs/guarantees.log",
     group:

@@ -41,7 +41,6 @@ rule accounting:
         "studies"
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
         mem_mb=doubling(2000),
         runtime=doubling(30),

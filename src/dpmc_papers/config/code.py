@@ -42,7 +42,8 @@ def parts(*modules: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def defined(module: str) -> set[str]:
+@functools.cache
+def defined(module: str) -> frozenset[str]:
     """Names that the top of a module defines, assigns or imports; it is not run."""
     found: set[str] = set()
     for node in _tree(_file(module)).body:
@@ -52,7 +53,7 @@ def defined(module: str) -> set[str]:
             found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+    return frozenset(found)
 
 
 @functools.cache

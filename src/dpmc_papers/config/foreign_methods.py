@@ -11,7 +11,6 @@ import msgspec
 from dpmc.numerics.source_digest import module_names
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
-from dpmc_league import foreign
 from dpmc_papers.config import reader
 from dpmc_papers.config.crosschecks import check_paper
 from dpmc_papers.config.reader import Config
@@ -61,6 +60,8 @@ def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) ->
 
 def _joined(paper: Paper, path: Path) -> Paper:
     """League with the commands of a file beside all others."""
+    from dpmc_league import foreign
+
     ours, found = paper.studies[OURS], foreign.read(path)
     taken = {
         *module_names(RIVALS),

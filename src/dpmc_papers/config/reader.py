@@ -72,12 +72,12 @@ def load_config(
     values = dict(read_yaml(source) if isinstance(source, Path) else source)
     if isinstance(values.get("papers"), str):
         values["papers"] = [key.strip() for key in values["papers"].split(",")]
-    run = checked(values, RunSettings, where)
+    run = checked(values, RunSettings, where) if check else typed(values, RunSettings)
     if any(path.exists() and not path.is_dir() for path in _above(Path(run.results_dir))):
         wanted = "a folder, or the place of a new one"
         raise DpmcError(f"{where}: {refusal('results_dir', wanted, run.results_dir)}")
     scale_path = _known(root / "config" / "scales", "scale", run.scale)
-    scale = read_typed(scale_path, Scale)
+    scale = read_typed(scale_path, Scale) if check else typed(read_yaml(scale_path), Scale)
     known = _stems(root / "config" / "papers")
     for key in scale.papers:
         if key not in known:

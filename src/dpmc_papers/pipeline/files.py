@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpmc_papers.config.settings import Output
+if TYPE_CHECKING:
+    from dpmc_papers.config.settings import Output
 
 # Stands in place of a raw file or a data set that cannot be had.
 ABSENT = "unavailable"

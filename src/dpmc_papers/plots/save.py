@@ -35,3 +35,4 @@ def save(figure: Figure, path: Path | str) -> None:
         )
     with mpl.rc_context(SETTINGS):
         figure.savefig(path, metadata=METADATA[path.suffix], dpi=200)
+    figure.set_layout_engine("none")  # the next format is laid out as this one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ COLUMNS = {
     "clip_factor": "float64",
     **dict.fromkeys(SCORES, "float64"),
 }
+unavailable = functools.partial(_tables.unavailable, COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -86,43 +88,35 @@ def run(
     method_of: Callable[[StudyPoint], Any],
     progress: Progress,
 ) -> pd.DataFrame:
-    """Score a method at some points of a study.
+    """Score a method, which `method_of` makes of a point, at some points of a study.
 
     All methods share the seed of a task, an epsilon and a replicate: two that run the same chain
-    have the same one.
-
-    Parameters
-    ----------
-    setup : StudySetup
-        Each of ``points`` has ``epsilon``, and may have ``num_rows``: so many of the rows alone.
-    dataset : Dataset
-        The rows of the task, or the same but for their last digits.
-    replicates : iterable of int
-    method_of : callable
-        Returns the method of a point.
-    progress : callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. Where ``status`` is not ``complete`` it says why there is
-        no score. ``square_error`` is the square of ``mean_error``: 1 over its mean over replicates
-        is the number of effective draws.
+    have the same one. Each point has ``epsilon``, and may have ``num_rows``: so many of the rows
+    alone; `dataset` may differ from the rows of the task in its last digits. Where ``status`` is
+    not ``complete`` it says why there is no score. ``square_error`` is the square of
+    ``mean_error``: 1 over its mean over replicates is the number of effective draws.
     """
-    points, wanted = setup.each(), list(replicates)
     runs = Params(**_tables.having(setup.params, Params)).attack_runs
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        one = _task(point, dataset)
-        others, method = point.own("epsilon", "num_rows"), method_of(point)
-        attacked = functools.partial(attack.of, method, one, runs) if runs else None
-        for replicate in wanted:
-            found = entry(one, method, terms(point, one.delta, replicate), attacked)
-            place = {**_tables.place(point, replicate), "delta": one.delta}
-            sizes = {"num_rows": one.num_rows, "dim": one.dim}
-            rows.append({**place, **sizes, **others, **_measured(found, point, one.delta)})
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+
+    @functools.cache
+    def of(place: int) -> tuple[Task, Any, Any]:
+        one, method = _task(points[place], dataset), method_of(points[place])
+        return one, method, functools.partial(attack.of, method, one, runs) if runs else None
+
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
+        one, method, attacked = of(points.index(point))
+        found = entry(one, method, terms(point, one.delta, replicate), attacked)
+        return {
+            **_tables.place(point, replicate),
+            "delta": one.delta,
+            "num_rows": one.num_rows,
+            "dim": one.dim,
+            **point.own("epsilon", "num_rows"),
+            **_measured(found, point, one.delta),
+        }
+
+    points = setup.each()
+    return _tables.tabulate(COLUMNS, itertools.product(points, replicates), progress, row)
 
 
 def terms(point: StudyPoint, delta: float, replicate: int) -> Terms:
@@ -138,11 +132,6 @@ def check(point: StudyPoint) -> None:
     """Refuse a point that a run would refuse."""
     _task_name(point)
     terms(point, 0.5, 0)
-
-
-def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Table of a task whose rows cannot be had: its points, and that."""
-    return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
 def _task(point: StudyPoint, dataset: Dataset) -> Task:

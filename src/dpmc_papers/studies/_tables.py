@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpmc import registry
+from dpmc.progress import Progress
 from dpmc.types import NO_GUARANTEE, UNAVAILABLE, Budget, Dataset, Guarantee
 from dpmc_papers.config import grids
 from dpmc_papers.config.problems import make_data
@@ -102,8 +103,24 @@ def missing(reason: str) -> dict[str, Any]:
     return {**guaranteed(NO_GUARANTEE, ()), "status": f"{UNAVAILABLE}: {reason}"}
 
 
+def tabulate(
+    columns: Mapping[str, str],
+    pairs: Iterable[tuple[StudyPoint, int]],
+    progress: Progress,
+    row: Callable[[StudyPoint, int], dict[str, Any] | Iterable[dict[str, Any]]],
+) -> pd.DataFrame:
+    """Table of what `row` gives for each point and replicate: a row or several."""
+    every = list(pairs)
+    rows: list[dict[str, Any]] = []
+    for done, (point, replicate) in enumerate(every, 1):
+        found = row(point, replicate)
+        rows += [found] if isinstance(found, dict) else found
+        progress(done, len(every), rows[-1]["status"])
+    return typed(rows, columns)
+
+
 def unavailable(
-    setup: StudySetup, replicates: Iterable[int], reason: str, columns: Mapping[str, str]
+    columns: Mapping[str, str], setup: StudySetup, replicates: Iterable[int], reason: str
 ) -> pd.DataFrame:
     """Table of a study whose data cannot be had: its points, and that."""
     keys = [key for key in columns if key not in COLUMNS]

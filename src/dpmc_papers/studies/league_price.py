@@ -6,6 +6,7 @@ computed from records.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -54,50 +55,34 @@ class Params:
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Run chains at some dimensions.
+    """Run chains at some dimensions: each point has ``dim``, and a replicate is a chain.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        Each of ``points`` has ``dim``.
-    dataset : Dataset
-        Not read.
-    replicates : iterable of int
-    progress : callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate, which is a chain. ``worth`` is k, the exact draws that the
-        budget is worth; ``cost`` the mean square error of the means in posterior standard
-        deviations times k, so that 1 over its mean over replicates is effective draws over k;
-        ``against_theory`` that times ``theory_share``, with mean 1 where the theory is right.
+    ``worth`` is k, the exact draws that the budget is worth; ``cost`` the mean square error of the
+    means in posterior standard deviations times k, so that 1 over its mean over replicates is
+    effective draws over k; ``against_theory`` that times ``theory_share``, with mean 1 where the
+    theory is right.
     """
     own = Params(**_tables.having(setup.params, Params))
-    points, wanted = setup.each(), list(replicates)
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        dim, key = int(point.point["dim"]), canonical(point)
+
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
+        dim = int(point.point["dim"])
         worth = own.per_dim * dim
         share = price.THEORY[point.method](worth, dim) / worth
-        for replicate in wanted:
-            seed = int(stream(setup.seed, "chain", key, replicate).integers(2**62))
-            found = price.chain(point.method, dim, worth, seed)
-            rows.append(
-                {
-                    **_tables.place(point, replicate),
-                    **_tables.guaranteed(NO_GUARANTEE, ()),
-                    "status": "complete",
-                    "dim": dim,
-                    "worth": worth,
-                    "cost": worth * found.square_error,
-                    "against_theory": worth * found.square_error * share,
-                    "theory_share": share,
-                    "acceptance_rate": found.acceptance_rate,
-                }
-            )
-            progress(len(rows), len(points) * len(wanted), "")
-    return _tables.typed(rows, COLUMNS)
+        rng = stream(setup.seed, "chain", canonical(point), replicate)
+        found = price.chain(point.method, dim, worth, int(rng.integers(2**62)))
+        return {
+            **_tables.place(point, replicate),
+            **_tables.guaranteed(NO_GUARANTEE, ()),
+            "status": "complete",
+            "dim": dim,
+            "worth": worth,
+            "cost": worth * found.square_error,
+            "against_theory": worth * found.square_error * share,
+            "theory_share": share,
+            "acceptance_rate": found.acceptance_rate,
+        }
+
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, row)
 
 
 def check(point: StudyPoint) -> None:

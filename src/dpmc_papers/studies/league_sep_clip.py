@@ -62,33 +62,16 @@ class Params:
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Fit and score at some points of a study.
+    """Fit and score at some points of a study, which have ``epsilon`` and parameters of the method.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        Each of ``points`` has ``epsilon``; what else it has are parameters of the method.
-    dataset : Dataset
-        Not read: a replicate has the draw of its number.
-    replicates : iterable of int
-    progress : callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. ``mean_error`` is the distance of means from those of the
-        exact posterior, averaged over components, of standard deviation ``exact_sd``; ``bound``
-        the clip bound of the passes that count.
+    `dataset` is not read: a replicate has the draw of its number. ``mean_error`` is the distance of
+    means from those of the exact posterior, averaged over components, of standard deviation
+    ``exact_sd``; ``bound`` the clip bound of the passes that count.
     """
-    points, wanted = setup.each(), list(replicates)
     own = Params(**_tables.having(setup.params, Params))
-    rows: list[dict[str, Any]] = []
-    for replicate in wanted:
-        _, data = _tables.drawn(setup.problem, setup.seed, replicate)
-        for point in points:
-            rows.append(_row(point, own, data, replicate))
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+    drawn = functools.lru_cache(1)(functools.partial(_tables.drawn, setup.problem, setup.seed))
+    pairs = [(point, replicate) for replicate in replicates for point in setup.each()]
+    return _tables.tabulate(COLUMNS, pairs, progress, lambda p, r: _row(p, own, drawn(r)[1], r))
 
 
 def check(point: StudyPoint) -> None:

@@ -6,6 +6,7 @@ SEP and DP-SEP, scored as the public code of the paper does and as they deserve.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -74,38 +75,20 @@ class Params:
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Fit and score at some points of a study.
+    """Fit and score at some points of a study; those of methods with a budget have ``epsilon``.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        Points of methods with a budget have ``epsilon``.
-    dataset : Dataset
-        Of :mod:`dpmc_papers.data.mixture_rows`.
-    replicates : iterable of int
-        Random numbers of the method, and rows if they are fresh.
-    progress : callable
-        Told the fits done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. ``f_published`` and ``kl_published`` are the F-norm
-        and the proxy of KL of Table 1; ``mean_error`` to ``sd`` compare with the exact
-        posterior given the components of all rows, whose own standard deviation is
-        ``exact_sd``; ``posterior`` holds means and covariances as JSON.
+    ``f_published`` and ``kl_published`` are the F-norm and the proxy of KL of Table 1;
+    ``mean_error`` to ``sd`` compare with the exact posterior given the components of all rows,
+    whose own standard deviation is ``exact_sd``; ``posterior`` holds means and covariances as JSON.
     """
-    points, wanted = setup.each(), list(replicates)
     own = Params(**_tables.having(setup.params, Params))
-    rows = []
-    for point in points:
-        for replicate in wanted:
-            data = dataset
-            if own.fresh_rows:
-                _, data = _tables.drawn(setup.problem, setup.seed, replicate)
-            rows.append(_row(point, own, data, replicate))
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
+        fresh = own.fresh_rows
+        data = _tables.drawn(setup.problem, setup.seed, replicate)[1] if fresh else dataset
+        return _row(point, own, data, replicate)
+
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, row)
 
 
 def check(point: StudyPoint) -> None:

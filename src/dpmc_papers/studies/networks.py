@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ COLUMNS = {
     "noise_variance": "float64",
     **dict.fromkeys(COUNTS, "int64"),
 }
+unavailable = functools.partial(_tables.unavailable, COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -72,47 +74,27 @@ def run(
 ) -> pd.DataFrame:
     """Fit and score one method on some splits.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        Points of methods with a budget have ``epsilon``; what else they have are parameters of
-        the method.
-    dataset : Dataset
-        Not read: replicate r has the split of seed r + 1.
-    replicates : iterable of int
-    progress : callable
-        Told the fits done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and split: ``rmse`` and ``loglik`` on its test rows, in the units of
-        the target; ``rmse_of_mean`` is that of predicting what the target was centred at.
-        A fit that takes more memory than there is has a status that says how much.
+    Points of methods with a budget have ``epsilon``; what else they have are parameters of the
+    method. `dataset` is not read: replicate r has the split of seed r + 1. ``rmse`` and ``loglik``
+    are of its test rows, in the units of the target; ``rmse_of_mean`` is that of predicting what
+    the target was centred at. A fit that takes more memory than there is has a status that says how
+    much.
 
     Raises
     ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     UnavailableError
         If the table cannot be had.
     """
-    points, wanted = setup.each(), list(replicates)
-    rows = []
-    for replicate in wanted:
-        _, rows_of_split = _tables.drawn(setup.problem, setup.seed, replicate + 1, "seed")
-        for point in points:
-            rows.append(_row(point, rows_of_split, replicate, progress))
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+
+    @functools.lru_cache(1)
+    def split(replicate: int) -> Dataset:
+        return _tables.drawn(setup.problem, setup.seed, replicate + 1, "seed")[1]
+
+    pairs = [(point, replicate) for replicate in replicates for point in setup.each()]
+    return _tables.tabulate(COLUMNS, pairs, progress, lambda p, r: _row(p, split(r), r))
 
 
-def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(setup, replicates, reason, COLUMNS)
-
-
-def _row(point: StudyPoint, dataset: Dataset, replicate: int, progress: Progress) -> dict[str, Any]:
+def _row(point: StudyPoint, dataset: Dataset, replicate: int) -> dict[str, Any]:
     module: Any = registry.load("networks", point.method)
     own = Params(**_tables.having(point.params, Params))
     part = uci_network.split(dataset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -39,44 +40,29 @@ COLUMNS = {
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Tabulate bounds and simulated probabilities.
+    """Tabulate bounds and simulated probabilities: see :func:`dpmc.ep.perturbation.bounds.table`.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        ``method`` is where the noise is added, one of :mod:`dpmc.ep.perturbation.methods`; each of
-        ``points`` has ``dim`` and ``noise_sd``.
-    dataset : Dataset
-        Not read: nothing here is about rows.
-    replicates : iterable of int
-    progress : callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point, replicate and threshold: see :func:`dpmc.ep.perturbation.bounds.table`.
+    The method is where the noise is added; each point has ``dim`` and ``noise_sd``. There is one
+    row per threshold too. Nothing here is about rows.
     """
     module: Any = registry.load("perturbation", setup.method)
     params = registry.parameters(module, setup.params)
-    points, wanted = setup.each(), list(replicates)
-    rows: list[dict[str, Any]] = []
-    for done, point in enumerate(points):
-        key = canonical(point)
-        for replicate in wanted:
-            found = module.table(params, point.point, stream(setup.seed, "noise", key, replicate))
-            shared = {
-                **_tables.place(point, replicate),
-                **_tables.guaranteed(NO_GUARANTEE, ()),
-                "status": "complete",
-                "dim": int(point.point["dim"]),
-                "noise_sd": float(point.point["noise_sd"]),
-            }
-            rows += [
-                {**shared, **{name: entry.get(name, math.nan) for name in VALUES}}
-                for entry in found.to_dict("records")
-            ]
-        progress(done + 1, len(points), "")
-    return _tables.typed(rows, COLUMNS)
+
+    def rows(point: StudyPoint, replicate: int) -> list[dict[str, Any]]:
+        rng = stream(setup.seed, "noise", canonical(point), replicate)
+        shared = {
+            **_tables.place(point, replicate),
+            **_tables.guaranteed(NO_GUARANTEE, ()),
+            "status": "complete",
+            "dim": int(point.point["dim"]),
+            "noise_sd": float(point.point["noise_sd"]),
+        }
+        return [
+            {**shared, **{name: entry.get(name, math.nan) for name in VALUES}}
+            for entry in module.table(params, point.point, rng).to_dict("records")
+        ]
+
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, rows)
 
 
 def check(point: StudyPoint) -> None:

@@ -12,6 +12,7 @@ publishes several of them pays for it once, and for each other release besides.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ COLUMNS = {
     "epsilon_add_remove": "float64",
     "diagnostics": "str",
 }
+unavailable = functools.partial(_tables.unavailable, COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -100,25 +102,10 @@ def run(
 ) -> pd.DataFrame:
     """Release, estimate and score at some points of a study.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        ``variant`` is the name of a profile; each of ``points`` has ``num_nodes`` and
-        ``epsilon``. ``params`` are those of :class:`Params` and of methods; what a method
-        does not have is left out, so that all of a study can share them.
-    dataset : Dataset
-        Of :mod:`dpmc_papers.data.uci_regression` or
-        :mod:`dpmc_papers.data.regression_rows`.
-    replicates : iterable of int
-        Draws of the noise.
-    progress : callable
-        Told the estimates done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate, columns and types of ``COLUMNS``; NaN where a score
-        does not apply. delta is one over the number of rows to learn from.
+    Each point has ``num_nodes`` and ``epsilon``. ``variant`` is the name of a profile, and
+    replicates are draws of the noise. A method that does not have a parameter leaves it out, so
+    that all of a study can share them. A score that does not apply is NaN; delta is one over the
+    number of rows to learn from.
     """
     points, wanted = setup.each(), list(replicates)
     rows = []
@@ -136,11 +123,6 @@ def run(
             rows.append(row)
             progress(len(rows), len(points) * len(wanted), row["status"])
     return _tables.typed(rows, COLUMNS)
-
-
-def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
 def check(point: StudyPoint) -> None:

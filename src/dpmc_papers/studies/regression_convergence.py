@@ -7,6 +7,8 @@ places, and what they say is compared.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import fields, replace
@@ -54,6 +56,7 @@ COLUMNS = {
     **{f"mse_{start}": "float64" for start in STARTS},
     "mse_zero": "float64",
 }
+unavailable = functools.partial(_tables.unavailable, COLUMNS)
 
 
 def run(
@@ -61,40 +64,24 @@ def run(
 ) -> pd.DataFrame:
     """Run a chain from each start on every release of a study, and compare them.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        As for :func:`dpmc_papers.studies.regression.run`; the method has a parameter
-        ``start``.
-    dataset, replicates, progress
-        As there.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. ``rhat`` and ``ess_bulk`` are of both chains
-        together, the worst of all coefficients, ``iac`` is the largest integrated
-        autocorrelation time of them, and ``iac_components`` has each by start,
-        ``rhat_<start>`` of the two halves of one chain; ``separation`` is the largest
-        difference of posterior means in units of the larger posterior standard deviation;
-        ``mse_<start>`` is the test error of the mean of a chain, ``mse_zero`` that of
-        predicting zero, NaN without test rows.
+    Points are as for :func:`dpmc_papers.studies.regression.run`; the method has a parameter
+    ``start``. ``rhat`` and ``ess_bulk`` are of both chains together, the worst of all coefficients,
+    ``iac`` is the largest integrated autocorrelation time of them, and ``iac_components`` has each
+    by start, ``rhat_<start>`` of the two halves of one chain; ``separation`` is the largest
+    difference of posterior means in units of the larger posterior standard deviation;
+    ``mse_<start>`` is the test error of the mean of a chain, ``mse_zero`` that of predicting zero,
+    NaN without test rows.
     """
-    points, wanted = setup.each(), list(replicates)
-    rows = []
-    for point in points:
-        problem, exact, prior = prepared(point, dataset)
-        for replicate in wanted:
-            given = released(point, exact, problem.bounds, dataset, replicate)
-            assert isinstance(given, NoisyStatistics)
-            rows.append(_row(point, problem, given, prior, replicate))
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+    points = setup.each()
+    ready = functools.lru_cache(1)(lambda place: prepared(points[place], dataset))
 
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
+        problem, exact, prior = ready(points.index(point))
+        given = released(point, exact, problem.bounds, dataset, replicate)
+        assert isinstance(given, NoisyStatistics)
+        return _row(point, problem, given, prior, replicate)
 
-def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+    return _tables.tabulate(COLUMNS, itertools.product(points, replicates), progress, row)
 
 
 def check(point: StudyPoint) -> None:

@@ -5,9 +5,10 @@ The one study whose tables hold times: they differ between machines and runs.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -39,30 +40,13 @@ def run(
 ) -> pd.DataFrame:
     """Time one sampler at some points of a study.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        As for :func:`dpmc_papers.studies.regression.run`; each of ``points`` has a ``dim``
-        too, in place of that of the problem, and ``params`` have ``num_iterations``.
-    dataset : Dataset
-        Not read: rows are drawn for each dimension.
-    replicates, progress
-        As there.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate: ``microseconds`` of processor time per iteration,
-        the release and the start of the chain included.
+    These are as for :func:`dpmc_papers.studies.regression.run`. Each point has a ``dim`` too, in
+    place of that of the problem, whose rows are drawn anew; ``params`` have ``num_iterations``.
+    ``microseconds`` are of processor time per iteration, the release and the start of the chain
+    included.
     """
-    points, wanted = setup.each(), list(replicates)
-    _timed(points[0], -1)  # so that nothing is compiled while time is taken
-    table = []
-    for point in points:
-        for replicate in wanted:
-            table.append(_timed(point, replicate))
-            progress(len(table), len(points) * len(wanted), "")
-    return _tables.typed(table, COLUMNS)
+    _timed(setup.each()[0], -1)  # so that nothing is compiled while time is taken
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, _timed)
 
 
 def check(point: StudyPoint) -> None:
@@ -73,7 +57,7 @@ def check(point: StudyPoint) -> None:
             raise DpmcError(f"`{key}` must be given")
 
 
-def _timed(point: StudyPoint, replicate: int) -> dict[str, object]:
+def _timed(point: StudyPoint, replicate: int) -> dict[str, Any]:
     sized = point.problem.with_data(point.problem.name, {"dim": int(point.point["dim"])})
     dataset = make_data(sized, point.seed)
     at_size = msgspec.structs.replace(point, problem=sized)

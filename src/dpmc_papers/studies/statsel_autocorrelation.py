@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,34 +47,15 @@ COLUMNS = {
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Run chains and tabulate their autocorrelation.
+    """Run chains and tabulate their autocorrelation; all columns are means over those of a release.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        As for :func:`dpmc_papers.studies.statsel_posterior.run`; ``params`` may have
-        ``num_lags`` and ``num_chains``.
-    dataset : Dataset
-        Not read: every replicate has records of its own.
-    replicates : iterable of int
-    progress : callable
-        Told the releases done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate: integrated autocorrelation times by the window of
-        Sokal and by the monotone sequence of Geyer, and ``reliable``, the share of the chains
-        that have 100 times their length. With ``num_lags`` one row for every lag from 0 on.
-        All are means over the chains of a release.
+    Points are as for :func:`dpmc_papers.studies.statsel_posterior.run`; ``params`` may have
+    ``num_lags`` and ``num_chains``. Columns are integrated autocorrelation times by the window of
+    Sokal and by the monotone sequence of Geyer, and ``reliable``, the share of the chains that have
+    100 times their length. With ``num_lags`` there is one row for every lag from 0 on.
     """
-    points, wanted = setup.each(), list(replicates)
-    module = _module(setup.method)
-    rows: list[dict[str, Any]] = []
-    for done, (point, replicate) in enumerate((p, r) for p in points for r in wanted):
-        rows += _rows(module, point, replicate)
-        progress(done + 1, len(points) * len(wanted), "")
-    return _tables.typed(rows, COLUMNS)
+    rows = functools.partial(_rows, _module(setup.method))
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, rows)
 
 
 def check(point: StudyPoint) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -41,40 +42,21 @@ RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound")
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Compute the information at some points of a study.
+    """Compute the information at some points of a study, which have ``statistic`` and ``epsilon``.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`, whose population,
-        theta, number and bound hold where a point has none. Each of ``points`` has ``statistic``
-        and ``epsilon``; other keys are parameters of the method, one of
-        :mod:`dpmc.statsel.fisher.estimators`.
-    dataset : Dataset
-        Not read: nothing here is about rows.
-    replicates : iterable of int
-        Random numbers of the method, if it takes any.
-    progress : callable
-        Told the points done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. ``epsilon`` is infinite where the method is told to
-        leave the noise out.
+    The problem has rows of :mod:`dpmc_papers.data.population_rows`, whose population, theta, number
+    and bound hold where a point has none; other keys of a point are parameters of the method.
+    Nothing here is about rows. ``epsilon`` is infinite where the method leaves the noise out.
     """
-    points, wanted = setup.each(), list(replicates)
     module: Any = registry.load("statsel_information", setup.method)
-    rows: list[dict[str, Any]] = []
-    for point in points:
+
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
         params, given = _parameters(module, point), setting(point)
         key = canonical([point.method, point.params, point.point])
-        for replicate in wanted:
-            rng = stream(setup.seed, "information", key, replicate)
-            found = module.evaluate(params, given, rng)
-            rows.append({**_tables.place(point, replicate), **_row(point, params, given, found)})
-            progress(len(rows), len(points) * len(wanted), "")
-    return _tables.typed(rows, COLUMNS)
+        found = module.evaluate(params, given, stream(setup.seed, "information", key, replicate))
+        return {**_tables.place(point, replicate), **_row(point, params, given, found)}
+
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, row)
 
 
 def check(point: StudyPoint) -> None:

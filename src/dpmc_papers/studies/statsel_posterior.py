@@ -6,6 +6,8 @@ release by quadrature.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -55,34 +57,15 @@ def run(
 ) -> pd.DataFrame:
     """Release, draw from the posterior and integrate it.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`. ``params`` are those
-        of :class:`dpmc_papers.studies._statsel.Params` and of methods. Each of ``points`` has
-        ``statistic`` and ``epsilon``; it may have ``theta``, ``num_rows``, ``bound`` and
-        ``prior_high``, and parameters of the method.
-    dataset : Dataset
-        Not read: every replicate has records of its own.
-    replicates : iterable of int
-    progress : callable
-        Told the releases done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate. ``released`` is the released number, or the mean of
-        released records. What a method without a chain has not is NaN or 0; its estimate is
-        the posterior mean by quadrature.
+    The problem has rows of :mod:`dpmc_papers.data.population_rows`; every replicate has records of
+    its own. ``params`` are those of :class:`dpmc_papers.studies._statsel.Params` and of methods.
+    Each point has ``statistic`` and ``epsilon``; it may have ``theta``, ``num_rows``, ``bound`` and
+    ``prior_high``, and parameters of the method. ``released`` is the released number, or the mean
+    of released records. What a method without a chain has not is NaN or 0; its estimate is the
+    posterior mean by quadrature.
     """
-    points, wanted = setup.each(), list(replicates)
-    module: Any = registry.load(_statsel.KIND, setup.method)
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        for replicate in wanted:
-            rows.append(_row(module, point, replicate))
-            progress(len(rows), len(points) * len(wanted), "")
-    return _tables.typed(rows, COLUMNS)
+    row = functools.partial(_row, registry.load(_statsel.KIND, setup.method))
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, row)
 
 
 def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ records in two parts, with the statistic of the second chosen on the first, and 
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -84,45 +85,29 @@ class Params:
 def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Release, estimate and score at some points of a study.
+    """Release, estimate and score at some points of a study, which have ``epsilon`` and ``theta``.
 
-    Parameters
-    ----------
-    setup : StudySetup
-        ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`, whose population,
-        number and bound are taken; each of ``points`` has ``epsilon`` and ``theta``.
-    dataset : Dataset
-        Not read: every run has records of its own.
-    replicates : iterable of int
-        Each is ``num_runs`` data sets. Records and noise depend on theta and the replicate,
-        so that all methods and budgets share them.
-    progress : callable
-        Told the replicates done and to do.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point and replicate: mean squared error ``mse`` over its runs, with its
-        standard error, the mean ``estimate``, and quartiles and counts of the selected
-        power, NaN and empty for methods that select nothing.
+    The problem has rows of :mod:`dpmc_papers.data.population_rows`, whose population, number and
+    bound are taken. A replicate is ``num_runs`` data sets. Records and noise depend on theta and
+    the replicate, so that all methods and budgets share them. ``mse`` is the mean squared error
+    over its runs; quartiles and counts of the selected power are NaN and empty for methods that
+    select nothing.
     """
-    points, wanted = setup.each(), list(replicates)
     own = Params(**_tables.having(setup.params, Params))
     module: Any = registry.load("statsel_selection", setup.method)
     params = registry.parameters(module, _tables.having(setup.params, module.Params))
-    rows: list[dict[str, Any]] = []
-    prepared: dict[float, tuple[SelectionTask, SelectionPlan]] = {}
-    for point in points:
+    plans: dict[float, tuple[SelectionTask, SelectionPlan]] = {}
+
+    def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
         epsilon = float(point.point["epsilon"])
-        if epsilon not in prepared:
+        if epsilon not in plans:
             task = make_task(point, own)
-            prepared[epsilon] = task, module.prepare(task, params)
-        task, plan = prepared[epsilon]
-        for replicate in wanted:
-            found = module.run(plan, params, *draws(point, task, own, replicate))
-            rows.append(_row(point, own, task, found, replicate))
-            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
-    return _tables.typed(rows, COLUMNS)
+            plans[epsilon] = task, module.prepare(task, params)
+        task, plan = plans[epsilon]
+        found = module.run(plan, params, *draws(point, task, own, replicate))
+        return _row(point, own, task, found, replicate)
+
+    return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, row)
 
 
 def check(point: StudyPoint) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from dpmc.types import UNAVAILABLE, Array, DpmcError
-from dpmc_papers.plots.style import method_label
 from dpmc_papers.verdicts.bootstrap import Measurement, resample
 
 Rule = Mapping[str, Any]
@@ -155,6 +154,8 @@ def name_of(filters: Mapping[str, Any], by: list[str], values: tuple[Any, ...]) 
 
 def words(filters: Mapping[str, Any]) -> str:
     """Filters in words."""
+    from dpmc_papers.plots.style import method_label  # with Matplotlib
+
     parts = []
     for column, value in filters.items():
         if column in ("method", "algorithm") and isinstance(value, str):

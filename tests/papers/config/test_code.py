@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dpmc.types import DpmcError
 from dpmc_papers.config import code
 
 MODULE = '''"""A module."""
@@ -103,18 +102,3 @@ def test_private_modules_beside_it_are_parts_of_a_module(house, part: str) -> No
     assert house(
         part, "X" if part != "_second" else "_third", "Y" if part != "_second" else "_x"
     ) != (house())
-
-
-@pytest.mark.parametrize("other", ["other", "_unused"])
-def test_whatever_else_it_imports_is_not_looked_at(house, other: str) -> None:
-    assert house(other, "X", "Y") == house()
-
-
-def test_names_that_a_module_defines_are_known_without_running_it(house) -> None:
-    house()
-    assert code.defined("house.main") >= {"Params", "run", "_part", "name"}
-
-
-def test_a_module_that_is_not_there_is_refused() -> None:
-    with pytest.raises(DpmcError, match=r"`module` must be one below .*, got 'dpmc.nothing'"):
-        code.digest("dpmc.nothing")

@@ -140,20 +140,6 @@ def test_cells_of_a_workbook_are_found_by_their_place(folder):
     assert np.isnan(np.delete(numbers[0], [2, 27])).all()
 
 
-@pytest.mark.parametrize("content", [b"no archive", None])
-def test_a_file_that_is_no_workbook_is_refused_in_one_line(content, folder):
-    path = folder / "book.xlsx"
-    if content is None:
-        with zipfile.ZipFile(path, "w") as book:
-            book.writestr("xl/other.xml", "")
-    else:
-        path.write_bytes(content)
-    with pytest.raises(
-        DpmcError, match=rf"^{path} must hold numbers in 5 columns \(workbook\), got: "
-    ):
-        read(uci.TABLES["power_plant"], path)
-
-
 def test_files_are_found_in_the_folder_then_in_the_cache(folder, monkeypatch):
     table = uci.TABLES["kin8nm"]
     assert uci.find("kin8nm") is None

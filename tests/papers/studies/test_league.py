@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from dpmc.types import DpmcError
-from dpmc_league import price
 from dpmc_league.table import ABSENT
 from dpmc_papers.config.problems import make_data
 from dpmc_papers.config.setups import ProblemSetup, StudySetup
-from dpmc_papers.studies import league, league_commands, league_price, league_sep_clip
+from dpmc_papers.studies import league, league_commands, league_sep_clip
 
 QUICK = {"max_passes": 120, "num_draws": 200}
 
@@ -127,18 +126,3 @@ def test_the_clip_bound_of_dp_sep_is_fixed_or_found_within_the_same_budget() -> 
         (point,) = setup(name, [{"epsilon": 5.0, **own}], **common).each()
         with pytest.raises(DpmcError, match=f"`{next(iter(own))}` must be"):
             league_sep_clip.check(point)
-
-
-@pytest.mark.slow
-def test_a_price_has_mean_one_against_theory() -> None:
-    """Forty chains in ten dimensions: 400 squares, of standard error 0.07 relative to theory.
-
-    Limits are 4.5 standard errors and the 10 % to which the lines are good: 7e-6 for each.
-    """
-    for method in price.CHAINS:
-        given = setup(method, [{"dim": 10}], study="league_price", params={"per_dim": 30})
-        table = league_price.run(given, None, range(40))
-        assert np.mean(table["against_theory"]) == pytest.approx(1, abs=4.5 * 0.071 + 0.1)
-        ratio = table["against_theory"] / table["cost"]
-        assert ratio.to_numpy() == pytest.approx(table["theory_share"].to_numpy())
-        assert (table["acceptance_rate"] <= 1).all()

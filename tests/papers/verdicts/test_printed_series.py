@@ -8,21 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmc.types import DpmcError
 from dpmc_papers.verdicts import judge as judge_claims
 from dpmc_papers.verdicts import printed_series
 from dpmc_papers.verdicts.lookup import kinds
 from tests.support import printed
 from tests.support.printed import judge, runs, two_piece
-
-LEVEL = {
-    "rule": {
-        "kind": "level",
-        "metric": "mmd",
-        "where": {"experiment": "text", "problem": "flat_banana_10d"},
-    },
-    "low": 0,
-}
 
 
 @pytest.fixture(scope="module")
@@ -204,35 +194,3 @@ def test_a_row_is_judged_together(context):
         alone = table.drop("B/a/together")
         assert len(alone) == 6
         assert "undecided" in set(alone) or factor == 1.0
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"extra": 1}, "series 'B': a key must be one of axis, cells, .* got 'extra'"),
-        (
-            {"rule": {"kind": "ratio"}},
-            "series 'B': `kind` of the rule must be one of curve, interval, .* got 'ratio'",
-        ),
-        ({"decimals": -1}, "series 'B': `decimals` must be whole numbers of at least 0, got -1"),
-        ({"within": 1}, "one of `decimals` and `within` must be given, got decimals and within"),
-        ({"decimals": {"a": 1}}, r"`decimals` must have the keys a, b, got \['a'\]"),
-        ({"axis": {"epsilon": [1], "d": [1]}}, "series 'B': `axis` must be one column"),
-        ({"cells": {"a": [0.1]}}, "series 'B': `cells` of 'a' must be a list of length 2"),
-        ({"cells": [0.1, 0.2]}, "series 'B': `cells` must be nested by problem"),
-        (
-            {"cells": {"a": [[0.3, 0.2, 0.1], 1]}},
-            r"a cell of 'a' must be a number, quartiles .* got \[0.3, 0.2, 0.1\]",
-        ),
-        ({"cells": {"a": ["x", 1]}}, "series 'B': a cell of 'a' must be a number, .* got 'x'"),
-        (
-            {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
-            r"a mean and a non-negative standard deviation or null, got \[1, -1\]",
-        ),
-        ({"id": "0"}, "entry '0' is given twice"),
-    ],
-)
-def test_bad_series_are_refused(change, match, context):
-    with pytest.raises(DpmcError, match=match) as caught:
-        judge(context, entries=[LEVEL], blocks=[block(**change)])
-    assert "\n" not in str(caught.value)

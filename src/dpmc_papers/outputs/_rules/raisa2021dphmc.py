@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from dpmc import registry
-from dpmc_papers.plots.style import method_label
 from dpmc_papers.verdicts.bootstrap import Measurement, measured
 from dpmc_papers.verdicts.evidence import (
     Evidence,
@@ -85,7 +84,7 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         for k, other in enumerate(rule["others"], start=1):
             name = f"against {name_of({'method': other}, by, values)}"
             measurements.append(measured(name, worst[0] / worst[k], compared, LOG))
-    missing = ["two problems with " + ", ".join(map(method_label, methods))]
+    missing = ["two problems with " + ", ".join(words({"method": m}) for m in methods)]
     return or_not_run(measurements, missing, rule)
 
 
