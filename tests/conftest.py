@@ -22,16 +22,20 @@ hypothesis.settings.load_profile("dpmc")
 # workflow come first, with the cluster, which mostly waits; what looks at them comes once they are
 # likely to be there.
 FIRST = (
-    *(f"tests/workflow/test_{name}.py" for name in ("slurm", "smoke", "lint", "interruptions")),
-    *(f"tests/workflow/test_{name}.py" for name in ("reruns", "rules", "raw_files", "league")),
+    *(f"tests/workflow/test_{name}.py" for name in ("slurm", "smoke", "lint")),
+    "tests/test_environments.py",
+    *(f"tests/workflow/test_{name}.py" for name in ("interruptions", "elsewhere", "reruns")),
+    *(f"tests/workflow/test_{name}.py" for name in ("rules", "raw_files", "league")),
+    "tests/website/",
+    "tests/mutation/",
     "tests/statistical/",
     "tests/workflow/",
+    *(f"tests/automatic/test_{name}.py" for name in ("fit", "large", "small_budgets")),
+    "tests/automatic/glm/test_statistics.py",
     "tests/papers/verdicts/test_power.py",
-    "tests/test_docs_site.py",
-    "tests/league/test_task.py",
-    *(f"tests/{name}/test_fit.py" for name in ("automatic", "mcmc")),
+    *(f"tests/league/test_{name}.py" for name in ("attack", "task", "table")),
     *(f"tests/papers/outputs/test_{name}.py" for name in ("raisa2021thesis", "layout")),
-    *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_compiled")),
+    *(f"tests/{name}.py" for name in ("mcmc/test_fit", "numerics/test_compiled", "test_docs")),
 )
 MOST_PROCESSES = 4
 LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"

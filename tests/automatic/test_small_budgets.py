@@ -54,6 +54,7 @@ def of_all_budgets(sizes: tuple[int, ...] = ROWS) -> tuple[np.ndarray, np.ndarra
     return np.array(widths), np.array(ranks)
 
 
+@pytest.mark.slow
 def test_no_interval_is_narrower_than_without_privacy_and_all_hold_their_share(monkeypatch):
     """Shares of 192 intervals: beyond the limits with a probability of 1e-4 for exact ones."""
     widths, ranks = of_all_budgets()

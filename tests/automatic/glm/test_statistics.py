@@ -80,7 +80,7 @@ def covered(likelihood, epsilon, num_rows, repeats, wrong=False, **options):
 
 
 @pytest.mark.parametrize("likelihood", ["logistic", "poisson"])
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(4.0, marks=pytest.mark.slow)])
 def test_intervals_hold_what_they_say(likelihood, epsilon):
     """Event rates are 1 to 50 %. A fit whose intervals hold 90 % fails 1 time in 1,000."""
     held, _ = covered(likelihood, epsilon, 4000, 40)
@@ -88,6 +88,7 @@ def test_intervals_hold_what_they_say(likelihood, epsilon):
     assert low <= held <= high
 
 
+@pytest.mark.slow
 def test_a_wrong_variance_widens_and_is_told(monkeypatch):
     """Negative binomial counts: 60 intervals of 90 % hold what they say, and each fit says so.
 
