@@ -43,7 +43,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2769,
     "workflow": 1086,
     "benchmarks": 1733,
-    "tests": 44538,
+    "tests": 44524,
     "src/dpmc/*.py": 3155,
     "src/dpmc_league/*.py": 2952,
     "src/dpmc_papers/*.py": 239,
