@@ -5,7 +5,7 @@ import pytest
 
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError
-from dpmc_papers.data import uci, uci_network
+from dpmc_papers.data import uci
 from dpmc_papers.data._uci_network_public import NETWORK_RANGES
 from dpmc_papers.data.uci_network import Params, generate, row_split, split
 from tests.support import tables
@@ -164,10 +164,3 @@ def test_settings_that_no_table_has_are_refused(settings, message):
 def test_rows_of_another_kind_are_not_split(facts, message):
     with pytest.raises(DpmcError, match=message):
         split(Dataset("rows", np.ones((4, 2)), facts=facts))
-
-
-def test_whether_a_file_is_here_is_said_without_reading_it(tmp_path, monkeypatch):
-    monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(uci, "find", lambda name: tmp_path if name == "wine" else None)
-    assert uci_network.is_here(Params("wine"))
-    assert not uci_network.is_here(Params("naval"))
