@@ -90,10 +90,9 @@ class Score:
 
     def columns(self) -> dict[str, Any]:
         """Score as tables have it: ``ledger_epsilon``, and ``outside`` as text."""
-        values = asdict(self)
-        values["ledger_epsilon"] = values.pop("epsilon")
-        values["outside"] = "; ".join(self.outside)
-        return values
+        names = {"epsilon": "ledger_epsilon"}
+        values = {names.get(name, name): value for name, value in asdict(self).items()}
+        return values | {"outside": "; ".join(self.outside)}
 
 
 def score(

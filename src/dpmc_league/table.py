@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,9 +18,12 @@ from dpmc.rng import stream
 from dpmc.types import UnavailableError
 from dpmc_league import attack
 from dpmc_league.attack import Attacked
-from dpmc_league.score import Score, scored
+from dpmc_league.score import SCORED, Score, scored
 from dpmc_league.submission import Submission, Terms, rival
 from dpmc_league.task import Task, known, task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABSENT = "does not take part: "
 
@@ -165,100 +167,37 @@ def _key(seed: int, *where: Any) -> int:
     return int(stream(seed, "league", "submission", *where).integers(2**62))
 
 
+def frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """Table of rows: a column for each of their numbers."""
+    import pandas as pd  # a method of the league needs none of it
+
+    return pd.DataFrame([row.columns() for row in rows])
+
+
 def write(path: Path, rows: Iterable[Row]) -> None:
     """Write rows as CSV, numbers to six digits."""
-    names = ["task", "method", "epsilon", "repeat"]
-    names += ["ledger_epsilon" if f.name == "epsilon" else f.name for f in fields(Score)]
-    names.append("seconds")
     part = path.with_suffix(".part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: _short(value) for key, value in row.columns().items()})
+    frame(rows).to_csv(part, index=False, float_format="%.6g")
     part.replace(path)
 
 
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return value
+def standings(rows: Iterable[Row]) -> pd.DataFrame:
+    """What the repeats of each method on each task at each budget come to, the nearest first.
 
-
-@dataclass(frozen=True)
-class Standing:
-    """What the repeats of one method on one task at one budget come to.
-
-    Parameters
-    ----------
-    task, method : str
-    epsilon : float
-    scored : int
-        Repeats with a score.
-    effective_draws : float
-        1 over the mean square of the errors of all repeats.
-    mmd, sliced_wasserstein, deviation_ratio : float
-        Medians.
-    status : str
-        ``"scored"``, or why no repeat has a score.
+    Medians of distances, and effective draws: 1 over the mean square of the errors of all repeats.
+    ``status`` says why none has a score, where none has.
     """
-
-    task: str
-    method: str
-    epsilon: float
-    scored: int
-    effective_draws: float
-    mmd: float
-    sliced_wasserstein: float
-    deviation_ratio: float
-    status: str
-
-
-def standings(rows: Sequence[Row]) -> list[Standing]:
-    """One standing for each task, method and budget, in the order of the rows."""
-    from statistics import median
-
-    groups: dict[tuple[str, str, float], list[Score]] = {}
-    for row in rows:
-        groups.setdefault((row.task, row.method, row.epsilon), []).append(row.score)
-    found = []
-    for (name, method, epsilon), scores in groups.items():
-        good = [one for one in scores if one.scored]
-        if not good:
-            nothing = (math.nan,) * 4
-            found.append(Standing(name, method, epsilon, 0, *nothing, scores[0].status))
-            continue
-        square = sum(one.mean_error**2 for one in good) / len(good)
-        found.append(
-            Standing(
-                name,
-                method,
-                epsilon,
-                len(good),
-                1 / square,
-                median(one.mmd for one in good),
-                median(one.sliced_wasserstein for one in good),
-                median(one.deviation_ratio for one in good),
-                good[0].status,
-            )
-        )
-    return found
+    keys = ["task", "epsilon", "method"]
+    table = frame(rows)
+    groups = table[table["status"] == SCORED].groupby(keys)
+    found = groups[["sliced_wasserstein", "mmd", "deviation_ratio"]].median()
+    found["effective_draws"] = 1 / groups["mean_error"].agg(lambda errors: (errors**2).mean())
+    found = found.reindex(table.groupby(keys).size().index)
+    status = table.groupby(keys)["status"].first()
+    found["status"] = status.where(found["effective_draws"].isna(), SCORED)
+    return found.sort_values(["task", "epsilon", "sliced_wasserstein"]).reset_index()
 
 
-def summary(rows: Sequence[Row]) -> str:
-    """Standings as text, the best sliced distance of each task and budget first."""
-    lines = []
-    best = sorted(
-        standings(rows),
-        key=lambda one: (one.task, one.epsilon, one.scored == 0, one.sliced_wasserstein),
-    )
-    head = f"{'task':20} {'eps':>5} {'method':18} {'sliced':>7} {'mmd':>6} {'sd':>5} {'draws':>7}"
-    lines.append(head)
-    for one in best:
-        start = f"{one.task:20} {one.epsilon:5g} {one.method:18}"
-        if one.scored:
-            numbers = f"{one.sliced_wasserstein:7.3g} {one.mmd:6.3f} {one.deviation_ratio:5.3g}"
-            lines.append(f"{start} {numbers} {one.effective_draws:7.3g}")
-        else:
-            lines.append(f"{start} {one.status}")
-    return "\n".join(lines)
+def summary(rows: Iterable[Row]) -> str:
+    """Standings as text."""
+    return standings(rows).to_string(index=False, float_format="{:.3g}".format, na_rep="")

@@ -170,9 +170,8 @@ def test_the_table_is_written_and_read(tmp_path) -> None:
         ("1", "0"), ("1", "1"), ("4", "0"), ("4", "1")
     ]  # fmt: skip
     assert float(read[0]["ledger_epsilon"]) == pytest.approx(1.0, rel=0.005)
-    first, _ = standings(rows)
     squares = [row.score.mean_error**2 for row in rows[:2]]
-    assert first.effective_draws == pytest.approx(2 / sum(squares))
+    assert standings(rows)["effective_draws"][0] == pytest.approx(2 / sum(squares))
     assert not list(tmp_path.glob("*.part"))
 
 

@@ -53,9 +53,8 @@ def is_here(problem: ProblemSetup) -> bool:
 
     True for rows that come from no file.
     """
-    module = registry.load("data", problem.data.name)
-    look = getattr(module, "is_here", None)
-    return look is None or bool(look(registry.parameters(module, problem.data.params)))
+    name = raw_file(problem)
+    return name is None or registry.load("data", "uci").find(name) is not None
 
 
 def make_reference(

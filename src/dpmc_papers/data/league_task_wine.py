@@ -33,9 +33,4 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 def raw_file(params: Params) -> str:
     """Key in ``uci.TABLES`` of the raw file."""
-    return wine_red.FOLDER
-
-
-def is_here(params: Params) -> bool:
-    """Whether the raw file is on this machine; it is not read."""
-    return wine_red.is_here(wine_red.Params())
+    return wine_red.TABLE

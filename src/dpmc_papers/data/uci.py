@@ -88,11 +88,6 @@ def raw_file(params: Params) -> str:
     return resolve(params.dataset)
 
 
-def is_here(params: Params) -> bool:
-    """Whether the raw file of a data set is on this machine; it is not read."""
-    return find(params.dataset) is not None
-
-
 def resolve(name: str) -> str:
     """Key in ``TABLES`` of a table or alias."""
     key = ALIASES.get(name, name)

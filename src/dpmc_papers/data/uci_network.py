@@ -112,11 +112,6 @@ def raw_file(params: Params) -> str:
     return uci.resolve(params.dataset)
 
 
-def is_here(params: Params) -> bool:
-    """Whether the raw file of a data set is on this machine; it is not read."""
-    return uci.find(params.dataset) is not None
-
-
 def split(dataset: Dataset) -> NetworkSplit:
     """Training and test part of what :func:`generate` made."""
     num_train = int(dataset.facts.get("num_train", 0))

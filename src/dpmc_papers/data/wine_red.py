@@ -14,12 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from dpmc.types import Dataset, DpmcError
-from dpmc_papers.data import _uci
+from dpmc_papers.data import uci
 
-FOLDER, FILE = "wine_red", "winequality-red.csv"
-URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-red.csv"
-FILE_SHA256 = "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e"
-NUMBERS_SHA256 = "d4f6a6d672e0ee31d41fdd93b4b58985b45a31f2f971499c18137c42229278ac"
+TABLE = "wine_red"
 
 # Column and public range of each measurement, in the units of the file.
 RANGES = {
@@ -64,9 +61,7 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
     The signed row is all that a logistic likelihood reads. Its norm is at most
     ``bounds["row_norm"]``, the square root of p + 1.
     """
-    path = path or _uci.fetch(FOLDER, FILE, URL, FILE_SHA256)
-    numbers = np.loadtxt(path, delimiter=";", skiprows=1)
-    _uci.check_numbers(path, numbers, (1599, 12), NUMBERS_SHA256)
+    numbers = uci.load(TABLE, path).numbers
     label = np.where(numbers[:, -1] >= params.good_from, 1.0, -1.0)
     scaled = [np.ones(len(numbers))]
     for name in params.columns:
@@ -78,9 +73,4 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 def raw_file(params: Params) -> str:
     """Key in ``uci.TABLES`` of the raw file."""
-    return FOLDER
-
-
-def is_here(params: Params) -> bool:
-    """Whether the raw file is on this machine; it is not read."""
-    return _uci.find(FOLDER, FILE) is not None
+    return TABLE

@@ -66,8 +66,7 @@ def figure_held(context: Context) -> Figure:
         handles.append(Patch(facecolor="#d9d9d9", label=f"{exact} exact samples"))
     handles.append(Line2D([], [], color=style.GREY, lw=0.8, label="lowest median within ε"))
     if capped:
-        ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7.5, "mfc": "none", "mew": 0.7}
-        handles.append(Line2D([], [], color=style.INK, label="iterations capped", **ring))
+        handles.append(Line2D([], [], color=style.INK, label="iterations capped", **RING))
     figure.legend(handles=handles, loc="outside upper center", ncols=2 if len(handles) > 10 else 3)
     names = {"text": "settings of the text", "final": "FINAL code"}
     told = names.get(str(rows["experiment"].iloc[0]))
@@ -84,11 +83,7 @@ def _limits(rows: pd.DataFrame) -> tuple[float, float]:
 
 def _held_panel(axis: Axes, context: Context, rows: pd.DataFrame, beyond: float) -> bool:
     """Draw one model; return whether any of its runs was cut off before its budget was spent."""
-    problem, experiment = str(rows["problem"].iloc[0]), str(rows["experiment"].iloc[0])
-    exact = context.exact(problem, "mmd")
-    if exact:
-        axis.axhspan(min(exact), max(exact), color="#d9d9d9", lw=0, zorder=0)
-        drawn.record(axis, "exact sample", np.nan, exact)
+    _exact(axis, context, rows)
     reached, any_capped = [], False
     for label, (look, options) in _held_looks(rows).items():
         points = _spans(rows[rows["label"] == label])
@@ -106,14 +101,7 @@ def _held_panel(axis: Axes, context: Context, rows: pd.DataFrame, beyond: float)
             zorder=3, **options,
         )  # fmt: skip
         reached.append(finite)
-        most = _most(context, experiment, problem, label)
-        capped = points[points["iterations"] >= most]
-        if len(capped):
-            any_capped = True
-            axis.plot(
-                capped["held"], capped["median"], "o", color=style.INK, ms=8, mfc="none", mew=0.7,
-                zorder=4,
-            )  # fmt: skip
+        any_capped |= _ringed(axis, context, rows[rows["label"] == label], points)
     if reached:
         _frontier(axis, pd.concat(reached))
     return any_capped
@@ -128,11 +116,7 @@ def variant_panel(axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[
     if rows.empty:
         axis.annotate("not run", (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=7)
         return False
-    problem, experiment = str(rows["problem"].iloc[0]), str(rows["experiment"].iloc[0])
-    exact = context.exact(problem, "mmd")
-    if exact:
-        axis.axhspan(min(exact), max(exact), color="#d9d9d9", lw=0, zorder=0)
-        drawn.record(axis, "exact sample", np.nan, exact)
+    _exact(axis, context, rows)
     any_capped = False
     for variant, look in looks.items():
         runs = rows[rows["variant"] == variant]
@@ -147,10 +131,7 @@ def variant_panel(axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[
             points["held"], points["median"], yerr=bars, fmt=look.marker, color=look.colour, ms=4,
             lw=0.8, ls=look.line, mew=0.4, mec="white", zorder=3,
         )  # fmt: skip
-        most = _most(context, experiment, problem, str(runs["label"].iloc[0]))
-        capped = points[points["iterations"] >= most]
-        any_capped |= bool(len(capped))
-        axis.plot(capped["held"], capped["median"], "o", color=style.INK, ms=8, mfc="none", mew=0.7)
+        any_capped |= _ringed(axis, context, runs, points)
     return any_capped
 
 
@@ -163,15 +144,32 @@ def variant_entries(looks: dict[str, Look], capped: bool) -> list[Any]:
     ]  # fmt: skip
     handles.append(Patch(facecolor="#d9d9d9", label="exact samples"))
     if capped:
-        ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7.5, "mfc": "none", "mew": 0.7}
-        handles.append(Line2D([], [], color=style.INK, label="iterations capped", **ring))
+        handles.append(Line2D([], [], color=style.INK, label="iterations capped", **RING))
     return handles
 
 
-def _most(context: Context, experiment: str, problem: str, label: str) -> float:
-    """At how many iterations a method is cut off."""
-    methods = context.config.get("experiments", {}).get(experiment, {}).get("methods", {})
-    return float(methods.get(problem, {}).get(label, {}).get("max_iterations", math.inf))
+def _exact(axis: Axes, context: Context, rows: pd.DataFrame) -> None:
+    """Draw what exact samples of a problem reach."""
+    exact = context.exact(str(rows["problem"].iloc[0]), "mmd")
+    if exact:
+        axis.axhspan(min(exact), max(exact), color="#d9d9d9", lw=0, zorder=0)
+        drawn.record(axis, "exact sample", np.nan, exact)
+
+
+def _ringed(axis: Axes, context: Context, rows: pd.DataFrame, points: pd.DataFrame) -> bool:
+    """Draw a ring round points of a method that was cut off; return whether there are any."""
+    methods: Any = context.config.get("experiments", {})
+    for name in ("experiment", "methods", "problem", "label"):
+        methods = methods.get(name if name == "methods" else str(rows[name].iloc[0]), {})
+    capped = points[points["iterations"] >= methods.get("max_iterations", math.inf)]
+    axis.plot(
+        capped["held"], capped["median"], "o", color=style.INK, ms=8, mfc="none", mew=0.7,
+        zorder=4,
+    )  # fmt: skip
+    return bool(len(capped))
+
+
+RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7.5, "mfc": "none", "mew": 0.7}
 
 
 def _spans(rows: pd.DataFrame) -> pd.DataFrame:

@@ -61,6 +61,11 @@ class Printed:
         """Different values of what tells cells apart, in the order of print."""
         return list(dict.fromkeys(where[key] for where, _ in self._cells if key in where))
 
+    def value(self, **which: Any) -> float:
+        """Printed number that `which` names, of several the middle one; NaN if there is none."""
+        found = self.find(**which)
+        return _middle(found) if found else math.nan
+
     def find(self, **which: Any) -> Number | None:
         """Printed cell that `which` names, None if there is none."""
         for where, number in self._cells:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,52 +12,8 @@ from matplotlib.lines import Line2D
 
 from dpmc.types import UNAVAILABLE
 from dpmc_papers.plots import drawn, style
-from dpmc_papers.verdicts import printed_series
 
 PRINTED, RERUN, VALID = range(3)  # places of the three columns of points
-
-
-def printed(claims: Mapping[str, Any], ids: Sequence[str]) -> pd.DataFrame:
-    """Printed numbers of some series of a file of claims.
-
-    Parameters
-    ----------
-    claims : mapping
-        As :func:`dpmc_papers.verdicts.claim_file.load` returns it; nothing if empty.
-    ids : sequence of str
-        Names of the series.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per printed cell: what tells which one it is, as in its rule, and value (the
-        mean, where its spread or interval is printed too).
-    """
-    blocks = {block["id"]: block for block in claims.get("series", ())}
-    rules = [
-        entry["rule"]
-        for name in ids
-        if name in blocks
-        for entry in printed_series.expand(blocks[name])
-        if printed_series.TOGETHER not in entry["rule"]
-    ]
-    return pd.DataFrame([{**rule["where"], "value": _middle(rule["printed"])} for rule in rules])
-
-
-def _middle(cell: Any) -> float:
-    """Number, the mean of mean and spread, or the middle of an interval."""
-    if not isinstance(cell, list):
-        return float(cell)
-    return float(cell[0] if len(cell) == 2 else cell[1])
-
-
-def number(table: pd.DataFrame, **which: Any) -> float:
-    """Printed number that `which` names, NaN if there is none."""
-    if not set(which) <= set(table.columns):
-        return math.nan
-    same = np.logical_and.reduce([table[key].eq(value) for key, value in which.items()])
-    found = table.loc[same, "value"]
-    return float(found.iloc[0]) if len(found) else math.nan
 
 
 def means(rows: pd.DataFrame, metric: str) -> float:

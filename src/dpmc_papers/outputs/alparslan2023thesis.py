@@ -26,6 +26,7 @@ from dpmc_papers.outputs import (
     _statsel_tables,
 )
 from dpmc_papers.outputs import _regression as parts
+from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, style
 
@@ -70,7 +71,7 @@ def figure_profiles(context: Context) -> Figure:
     column per number of nodes. Means of runs with their 90 % intervals; hollow circles: printed
     numbers; dotted: least squares without privacy.
     """
-    rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
+    rows, numbers = context.metrics, Printed(context.published, "T-7.1")
     problems = parts.available(context)
     if not problems:
         return style.note(NO_DATA)
@@ -85,7 +86,7 @@ def figure_profiles(context: Context) -> Figure:
             axis = axes[i, j]
             _profile_panel(axis, of_problem[of_problem["num_nodes"] == count], profiles, methods)
             for place, method in enumerate(methods):
-                at = _slopes.number(numbers, problem=problem, method=method, num_nodes=count)
+                at = numbers.value(problem=problem, method=method, num_nodes=count)
                 axis.plot(
                     [at], [place - 0.36], "o", color=style.INK, mfc="none", ms=4, mew=0.8,
                     label="printed",
@@ -163,7 +164,7 @@ def figure_slopes(context: Context) -> Figure:
     Reads runs of the experiment ``real_data``, and the printed numbers. One row per problem, one
     column per number of nodes: mean test errors, one line per method.
     """
-    rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
+    rows, numbers = context.metrics, Printed(context.published, "T-7.1")
     problems = context.problems(rows)
     nodes = sorted(rows["num_nodes"].unique())
     looks = parts.looks(rows)
@@ -176,7 +177,7 @@ def figure_slopes(context: Context) -> Figure:
             axis, cell = axes[i, j], of_problem[of_problem["num_nodes"] == count]
             values = {
                 look.label: [
-                    _slopes.number(numbers, problem=problem, method=name, num_nodes=count),
+                    numbers.value(problem=problem, method=name, num_nodes=count),
                     _slopes.means(_of(cell, name, "authors"), "mse"),
                     _slopes.means(_of(cell, name, "correct"), "mse"),
                 ]

@@ -8,6 +8,7 @@ ending ``_final``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
@@ -47,59 +48,8 @@ comparison_table = _thesis_tables.comparison_table
 clipping_table = _thesis_tables.clipping_table
 
 
-def figure6_2(context: Context) -> Figure:
-    """Draw the effect of clipping as the text describes it: variant ``corrected``.
-
-    Reads runs of the experiment ``clipping``. One column per dimension. MMD against the clip bound
-    above, against the fraction of ratios that were clipped below, which a dotted line marks at 10 %
-    [Räisä 2021, Figure 6.2].
-    """
-    return _clipping(context, "corrected")
-
-
-def figure6_2_published(context: Context) -> Figure:
-    """Draw the effect of clipping as the public code ran it: variant ``as_published``.
-
-    Reads what is read for :func:`figure6_2`. As :func:`figure6_2`.
-    """
-    return _clipping(context, AS_PUBLISHED)
-
-
-def figure6_3(context: Context) -> Figure:
-    """Draw MMD against epsilon on the flat and tempered bananas [Räisä 2021, Figure 6.3].
-
-    Reads runs of one experiment; its as-published variants are drawn. One row per model, one box
-    per algorithm and epsilon.
-    """
-    return _by_epsilon(context, "Figure 6.3", BANANAS, "mmd", columns=1, top=MMD_TOP)
-
-
-def figure6_4(context: Context) -> Figure:
-    """Draw MMD against epsilon on the harder models [Räisä 2021, Figure 6.4].
-
-    Parameters and return value are those of :func:`figure6_3`.
-    """
-    return _by_epsilon(context, "Figure 6.4", HARDER, "mmd", columns=3, top=MMD_TOP)
-
-
-def figure6_5(context: Context) -> Figure:
-    """Draw the fraction of ratios clipped on the bananas [Räisä 2021, Figure 6.5].
-
-    Parameters and return value are those of :func:`figure6_3`; the vertical axis grows with
-    the square root of the fraction, and a dotted line marks 10 %.
-    """
-    return _clip_fractions(context, "Figure 6.5", BANANAS, 1)
-
-
-def figure6_6(context: Context) -> Figure:
-    """Draw the fraction of ratios clipped on the harder models [Räisä 2021, Figure 6.6].
-
-    Parameters and return value are those of :func:`figure6_5`.
-    """
-    return _clip_fractions(context, "Figure 6.6", HARDER, 3)
-
-
 def _clip_fractions(context: Context, name: str, wanted: Sequence[str], columns: int) -> Figure:
+    """Draw the fraction of ratios clipped on an axis that grows with its square root."""
     figure = _by_epsilon(context, name, wanted, "ratio_clip_fraction", columns, top=1.0)
     rows = parts.as_published(context)
     rows = rows[rows["problem"].isin(parts.chosen(context, rows, wanted))]
@@ -225,6 +175,10 @@ def figure_variants(context: Context) -> Figure:
 
 @style.styled
 def _clipping(context: Context, variant: str) -> Figure:
+    """Draw MMD against the clip bound above, against the fraction of ratios clipped below.
+
+    One column per dimension; a dotted line marks a fraction of 10 %.
+    """
     rows = context.experiment("clipping")
     rows = rows[rows["variant"] == variant]
     if rows.empty:
@@ -270,3 +224,14 @@ def _by_epsilon(
     figure = parts.grid(context, rows, problems, metric, parts.looks_of(rows), columns, top)
     parts.heading(figure, context, name)
     return figure
+
+
+# Figure 6.2: the effect of clipping as the text describes it, and as the public code ran it.
+figure6_2 = partial(_clipping, variant="corrected")
+figure6_2_published = partial(_clipping, variant=AS_PUBLISHED)
+# Figures 6.3 to 6.6: as-published runs of one experiment, one box per algorithm and epsilon.
+_mmd = partial(_by_epsilon, metric="mmd", top=MMD_TOP)
+figure6_3 = partial(_mmd, name="Figure 6.3", wanted=BANANAS, columns=1)
+figure6_4 = partial(_mmd, name="Figure 6.4", wanted=HARDER, columns=3)
+figure6_5 = partial(_clip_fractions, name="Figure 6.5", wanted=BANANAS, columns=1)
+figure6_6 = partial(_clip_fractions, name="Figure 6.6", wanted=HARDER, columns=3)

@@ -18,6 +18,7 @@ from dpmc.types import UNAVAILABLE
 from dpmc_papers.config.grids import algorithm
 from dpmc_papers.data import mixture_rows
 from dpmc_papers.outputs import _dpsep_layouts, _dpsep_tables, _held, _slopes
+from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels, style
 
@@ -143,7 +144,7 @@ def figure_networks(context: Context) -> Figure:
     keys = rows[["experiment", "label", "epsilon"]].drop_duplicates()
     lines = [(str(a), str(b), float(c)) for a, b, c in keys.itertuples(index=False)]
     tables = [name for name in context.problems(rows) if name in set(rows["table"])]
-    printed = _slopes.printed(context.published, ["T-2", "T-2-clipped", "T-2-dp", "T-2-vi"])
+    printed = Printed(context.published, "T-2", "T-2-clipped", "T-2-dp", "T-2-vi")
     columns = min(3, len(tables))
     grid = math.ceil(len(tables) / columns)
     height = 1.2 + grid * (0.5 + 0.155 * len(lines))
@@ -156,7 +157,7 @@ def figure_networks(context: Context) -> Figure:
         panel_rows = rows[rows["table"] == table]
         for k, line in enumerate(lines):
             _network_point(axis, k, panel_rows, line)
-            number = _slopes.number(printed, problem=table, algorithm=algorithm(line[1]))
+            number = printed.value(problem=table, algorithm=algorithm(line[1]))
             if line[1].partition("-")[2] in PRINTED and line[0] == "networks":
                 at = number / panel_rows["rmse_of_mean"].mean()
                 axis.plot(
@@ -250,8 +251,7 @@ def figure_slopes(context: Context) -> Figure:
     ends = {name: method for name, (method, *_) in SLOPES.items()}
     tables = (("rmse", "T-2", "test RMSE", "log"), ("loglik", "T-3", "log-likelihood", "linear"))
     for k, (metric, series, words, scale) in enumerate(tables):
-        ids = [series, f"{series}-clipped", f"{series}-dp"]
-        numbers = _slopes.printed(context.published, ids)
+        numbers = Printed(context.published, series, f"{series}-clipped", f"{series}-dp")
         grid = axes[k * half : (k + 1) * half]
         for axis in grid.flat[len(problems) :]:
             axis.set_axis_off()
@@ -259,7 +259,7 @@ def figure_slopes(context: Context) -> Figure:
             here = rows[rows["problem"] == problem]
             values = {
                 name: [
-                    _slopes.number(numbers, problem=problem, algorithm=method),
+                    numbers.value(problem=problem, algorithm=method),
                     *(
                         _slopes.means(here[here["label"] == f"{method}-{variant}"], metric)
                         for variant in variants

@@ -1,4 +1,10 @@
-"""The kinds of panel: boxes or medians over a grid, and points."""
+"""The kinds of panel: boxes or medians over a grid, and points.
+
+All take axes and a table with one row per run. `x`, `y` and `hue` are its columns of the grid, of
+the metric and of the group; `looks` maps the groups to their looks in drawing order; `grid` has the
+grid points in order, by default those of the table. The axes end at `ceiling`: runs above it are
+counted, or are triangles, at the top.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +46,6 @@ def boxes(
     Boxes span the quartiles with a line at the median, whiskers reach the furthest
     run within 1.5 times that span. With fewer than five runs only the dots and
     the median are drawn. What is not there is marked as by :func:`missing`.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    table : pandas.DataFrame
-        One row per run.
-    x, y, hue : str
-        Columns of the grid, of the metric and of the group.
-    looks : mapping of str to Look
-        The groups in drawing order.
-    ceiling : float, optional
-        Upper limit of the axis. Runs above it are counted at the top.
-    grid : sequence of float, optional
-        Grid points in order; by default those that the table has.
     """
     import seaborn
 
@@ -100,8 +92,8 @@ def medians(
 ) -> None:
     """Draw medians of runs with bars at their quartiles, groups side by side at a grid point.
 
-    Parameters are those of :func:`boxes`, and `marks` for ``seaborn.pointplot``. Call it before
-    an axis is made logarithmic: quartiles would be those of logarithms.
+    `marks` are for ``seaborn.pointplot``. Call it before an axis is made logarithmic: quartiles
+    would be those of logarithms.
     """
     import seaborn
 
@@ -167,8 +159,7 @@ def missing(
 ) -> None:
     """Mark runs without a value by a cross at the top, grid points that were not run by a dash.
 
-    The cross has the number of these runs below it, unless no run has a value. Parameters are
-    those of :func:`boxes`.
+    The cross has the number of these runs below it, unless no run has a value.
     """
     for name, place, value, runs in _cells(table, x, hue, looks, grid):
         lost = int(runs[y].isna().sum())
@@ -212,25 +203,8 @@ def held(
 ) -> int:
     """Write below the ticks the epsilon that holds, where it is not the one asked for.
 
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-        Of :func:`boxes` over epsilon.
-    table : pandas.DataFrame
-        One row per run, of one problem.
-    hue : str
-        Column of the groups.
-    looks : mapping of str to Look
-        The groups in drawing order. A marker tells whose line of numbers it is.
-    grid : sequence of float
-        The grid points in order.
-    x : str
-        Column of the epsilon that was asked for.
-
-    Returns
-    -------
-    int
-        How many lines were written: groups with the same numbers share one.
+    Runs are of one problem, and `x` was asked for. A marker tells whose line of numbers it is.
+    Returns how many lines were written: groups with the same numbers share one.
     """
     lines: dict[tuple[str, ...], list[Look]] = {}
     for name, style in looks.items():
@@ -280,20 +254,7 @@ def points(
     looks: Mapping[str, Look],
     ceiling: float | None = None,
 ) -> None:
-    """Draw one marker per run.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    table : pandas.DataFrame
-        One row per run.
-    x, y, hue : str
-        Columns of both axes and of the group.
-    looks : mapping of str to Look
-        The groups in drawing order.
-    ceiling : float, optional
-        Upper limit of the axis. Runs above it are triangles at the top.
-    """
+    """Draw one marker per run."""
     for name, style in looks.items():
         rows = table[table[hue] == name]
         high = rows[rows[y] > (np.inf if ceiling is None else ceiling)]
@@ -324,19 +285,7 @@ def guarantees(
 ) -> None:
     """Draw the epsilon that holds over the epsilon that was asked for, side by side.
 
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    table : pandas.DataFrame
-        One row per run, of one problem.
-    group : str
-        Column of the groups distinguished by their marker.
-    groups : mapping of str to Look
-        The groups in drawing order.
-    hue : str
-        Column of the groups distinguished by colour.
-    looks : mapping of str to Look
-        The groups in drawing order.
+    `group` is the column of groups with a marker of their own, in `groups`; `hue` tells colours.
     """
     grid = sorted(table["epsilon"].dropna().unique())
     pairs = [

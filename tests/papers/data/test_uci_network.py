@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpmc.rng import stream
+from dpmc.types import Dataset, DpmcError
 from dpmc_papers.data import uci
 from dpmc_papers.data._uci_network_public import NETWORK_RANGES
 from dpmc_papers.data.uci_network import Params, generate, row_split, split
@@ -128,3 +129,38 @@ def test_the_split_of_songs_is_that_of_the_table(random_tables):
     assert first.facts["num_train"] == 180
     assert np.array_equal(first.x, second.x)
     assert not np.array_equal(made("wine", 1).x, made("wine", 2).x)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"dataset": "road_3d"},
+            r"^`dataset` must be one of kin8nm, naval, power, .*, got 'road_3d'$",
+        ),
+        ({"dataset": "wine", "seed": -1}, r"^`seed` must be an integer of at least 0, got -1$"),
+        ({"dataset": "wine", "seed": 2**32}, r"^`seed` must be below 2\*\*32, got 4294967296$"),
+        (
+            {"dataset": "wine", "preprocess": "own"},
+            r"^`preprocess` must be 'public_bo.*'own'$",
+        ),
+    ],
+)
+def test_settings_that_no_table_has_are_refused(settings, message):
+    with pytest.raises(DpmcError, match=message):
+        Params(**settings)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({}, r"^`num_train` of data 'rows' must be 1 to 3, got 0$"),
+        (
+            {"num_train": 3.0, "y_shift": 0.0},
+            r"^`y_scale` is missing in the facts of data 'rows'$",
+        ),
+    ],
+)
+def test_rows_of_another_kind_are_not_split(facts, message):
+    with pytest.raises(DpmcError, match=message):
+        split(Dataset("rows", np.ones((4, 2)), facts=facts))
