@@ -211,9 +211,9 @@ class Fit:
         x : array_like of shape (m, p) or int
             Features of new rows, which are not private; of a mixture how many rows to draw.
         kind : {"response", "mean", "probability", "linear"} or callable
-            Drawn responses; their means; probabilities of a response of 1; linear predictors. Of a
-            model of one's own, and of any other, a function of a draw of theta, shape (d,), and
-            of rows, shape (m, p), that gives numbers, shape (m,).
+            Drawn responses; their means; probabilities of a response of 1, or of each class; linear
+            predictors. Of a model of one's own, and of any other, a function of a draw of theta,
+            shape (d,), and of rows, shape (m, p), that gives numbers, shape (m,).
         interval : float, optional
             Share of the posterior that intervals hold, such as 0.9: there are means and intervals
             then in place of draws, of at most 1,000 draws, and memory for some of the rows at a
@@ -228,7 +228,8 @@ class Fit:
         -------
         ndarray of shape (k, m), or Prediction
             One row for each draw, one chain after the other; of a mixture (k, m, p). With an
-            `interval` the arrays ``mean``, ``low`` and ``high``, shape (m,).
+            `interval` the arrays ``mean``, ``low`` and ``high``, shape (m,). Probabilities of
+            classes, and linear predictors of a multinomial fit, have one more axis, their last.
 
         Raises
         ------
