@@ -31,6 +31,13 @@ def simulated(name, num_rows=NUM_ROWS):
         offset = rng.uniform(0, 2, num_rows)
         varied = rng.gamma(1 / 0.7, 0.7, num_rows)
         return x, rng.poisson(np.exp(eta + offset) * varied) * 1.0, {"offset": offset}
+    if name == "binomial":
+        trials = 1.0 + rng.poisson(10, num_rows)
+        return (
+            x,
+            rng.binomial(trials.astype(int), 1 / (1 + np.exp(2 - eta))) * 1.0,
+            {"trials": trials},
+        )
     if name == "gamma":
         return x, 1000 * np.exp(eta) * rng.gamma(2, 1 / 2, num_rows), {}
     if name == "weibull":
@@ -51,6 +58,9 @@ def without_privacy(name, x, y, beside):
     if name == "negative_binomial":
         found = sm.NegativeBinomial(y, design, offset=beside["offset"]).fit(disp=0).params
         return np.append(found[:-1], math.log(found[-1]))
+    if name == "binomial":
+        both = np.column_stack([y, beside["trials"] - y])
+        return sm.GLM(both, design, family=sm.families.Binomial()).fit().params
     if name == "multinomial":
         return sm.MNLogit(y, design).fit(disp=0).params.T.ravel()
     if name == "ordinal":
@@ -115,6 +125,9 @@ def test_hostile_rows_are_rows_like_others(name):
     places = np.arange(0, NUM_ROWS, 40)
     x[places, 0] = np.resize(worst, len(places))
     y[places + 1] = np.resize(worst, len(places))
+    for what, column in beside.items():
+        if what != "classes":
+            column[places + 2] = np.resize(worst, len(places))
     fit = fitted(x, y, likelihood=name, epsilon=8.0, invalid_rows="zero", **beside)
     assert np.isfinite(fit.draws).all()
     refused = "must (hold finite numbers only|be a|be positive)"
@@ -136,6 +149,9 @@ REFUSED = [
     ({"likelihood": "gamma", "event": np.ones(9)}, "`event` must be None with likelihood 'gamma'"),
     ({"likelihood": "weibull", "event": np.full(9, 2.0)}, "`event` must be 0 or 1"),
     ({"likelihood": "ordinal", "classes": 3, "offset": np.ones(9)}, "`offset` must be None"),
+    ({"likelihood": "binomial"}, "`trials` must be given with likelihood 'binomial'"),
+    ({"likelihood": "binomial", "trials": np.zeros(9)}, "`trials` must be a positive count"),
+    ({"likelihood": "binomial", "trials": np.full(9, 2.0), "y": np.full(9, 3.0)}, "at most `tr"),
     ({"likelihood": "gamma", "method": "dp_hmc"}, "`method` must be 'auto' with likelihood"),
     ({"likelihood": "gamma", "covariance": "robust"}, "`covariance` must be 'auto' with"),
     ({"likelihood": "ordinal", "classes": 3, "y": np.full(9, 3.0)}, "`y` must be a class 0, 1"),

@@ -186,6 +186,17 @@ def test_means_and_spreads_of_laws_with_a_shape(likelihood):
     assert close(squares, variance, squares.std(axis=0))
 
 
+def test_successes_of_trials():
+    fit = fit_of("binomial", np.tile(THETA, (K, 1)), intercept=False)
+    chance, trials = 1 / (1 + np.exp(-MEANS)), np.array([3.0, 20.0])
+    assert np.allclose(fit.predict(X, kind="probability")[0], chance)
+    assert np.allclose(fit.predict(X, kind="mean", trials=trials)[0], trials * chance)
+    found = fit.predict(X, trials=trials, seed=1)
+    assert close(found, trials * chance, np.sqrt(trials * chance * (1 - chance)))
+    with pytest.raises(DpmcError, match="`trials` must be given"):
+        fit.predict(X)
+
+
 def test_probabilities_of_classes():
     theta = np.array([0.2, 0.5, -0.3, 0.1])  # two coefficients of each of two classes
     fit = fit_of("multinomial", np.tile(theta, (K, 1)), intercept=False, classes=3)

@@ -74,7 +74,7 @@ class Scaled:
         back = np.linalg.inv(self.matrix)
         return {"mean": mean.tolist(), "precision": (back.T @ back / PRIOR**2).tolist()}
 
-    def rows(self, x: Array, logarithmic: bool) -> Array:
+    def rows(self, x: Array, shifted: bool) -> Array:
         """Rows of a model: scaled features, an offset if there may be one, and the rest."""
         features, behind = x[:, : len(self.scale)], x[:, len(self.scale) :].copy()
         with np.errstate(all="ignore"):
@@ -82,7 +82,7 @@ class Scaled:
         if self.constant:
             ones = np.where(np.isnan(behind[:, -1:]), np.nan, self.constant)
             scaled = np.concatenate([ones, scaled], axis=1)
-        if logarithmic:
+        if shifted:
             behind[:, 0] += self.middle
         return np.concatenate([scaled, behind], axis=1)
 
@@ -144,7 +144,7 @@ def fit(
     with told(Guarantee(epsilon, delta, accountant="gaussian"), ledger.records):
         scaled = _scaled(till, dataset.x, name, num_features, intercept, prior_sd)
     model = model_of(name, len(scaled.matrix), classes)
-    rows = scaled.rows(dataset.x, LIKELIHOODS[name].logarithm is not None)
+    rows = scaled.rows(dataset.x, LIKELIHOODS[name].size is not None)
     found = run.fit(
         model,
         replace(dataset, x=rows),
@@ -181,9 +181,9 @@ def _scaled(
         return Scaled.given(prior_sd, intercept)
     units = find(till, x[:, :num_features], intercept or name == ORDINAL)
     scaled = Scaled(units.location, units.scale, INTERCEPT / PRIOR if intercept else 0.0)
-    logarithm = LIKELIHOODS[name].logarithm
-    if logarithm is None or not intercept:
+    size = LIKELIHOODS[name].size
+    if size is None or not intercept:
         return scaled
     with np.errstate(all="ignore"):
-        sizes = logarithm(x[:, -1:]) - x[:, num_features : num_features + 1]
+        sizes = size(x[:, -1:], x[:, -2:-1]) - x[:, num_features : num_features + 1]
     return replace(scaled, middle=float(find(till, sizes, True).location[0]))

@@ -16,7 +16,14 @@ import numpy as np
 
 from dpmc import modelling
 from dpmc.autodiff.tracing import where
-from dpmc.fits.predictive import GAMMA, MULTINOMIAL, NEGATIVE_BINOMIAL, ORDINAL, WEIBULL
+from dpmc.fits.predictive import (
+    BINOMIAL,
+    GAMMA,
+    MULTINOMIAL,
+    NEGATIVE_BINOMIAL,
+    ORDINAL,
+    WEIBULL,
+)
 from dpmc.modelling import ParametricModel
 from dpmc.models import dot
 from dpmc.priors import Prior, log_sigmoid, normal
@@ -47,6 +54,11 @@ def _negative_binomial(p: Any, row: Any) -> Any:
         + y * (eta - log_size)
         - (y + size) * softplus(eta - log_size)
     )
+
+
+def _binomial(p: Any, row: Any) -> Any:
+    eta, trials, y = _predictor(p, row), row[-2], row[-1]
+    return y * eta - trials * softplus(eta)
 
 
 def _gamma(p: Any, row: Any) -> Any:
@@ -103,9 +115,9 @@ class Likelihood:
         Which responses are.
     shape : str
         Name of the logarithm of its shape, the last component of theta; empty where it has none.
-    logarithm : callable, optional
-        Logarithms of responses, which tell of what size these are; likelihoods with a logarithmic
-        link have one, and an offset.
+    size : callable, optional
+        Predictors at which responses, beside what is in the column before them, are typical; where
+        there are such, there is an offset too.
     """
 
     function: Callable[[Any, Any], Any]
@@ -113,7 +125,7 @@ class Likelihood:
     wanted: str
     allowed: Callable[[Array], Any]
     shape: str = ""
-    logarithm: Callable[[Array], Array] | None = None
+    size: Callable[[Array, Array], Array] | None = None
 
 
 def _natural(y: Array) -> Any:
@@ -124,13 +136,28 @@ def _positive(y: Array) -> Any:
     return y > 0
 
 
-CLASS = (0.0, 1.0, 2.0)
+def _logarithm(y: Array, before: Array) -> Array:
+    return np.asarray(np.log(y))
+
+
+def _logarithm_of_count(y: Array, before: Array) -> Array:
+    return np.asarray(np.log1p(y))
+
+
+def _logit(y: Array, trials: Array) -> Array:
+    return np.asarray(np.log((y + 0.5) / (trials - y + 0.5)))
+
+
+CLASS, COUNT, POSITIVE = (0.0, 1.0, 2.0), (0.0, 1.0, 4.0), (0.3, 1.0, 4.0)
+# What stands before the responses, in rows that are made up.
+BEFORE = {WEIBULL: [1.0, 0.0, 1.0, 1.0], BINOMIAL: [4.0, 5.0, 9.0]}
 LIKELIHOODS: Mapping[str, Likelihood] = {
     NEGATIVE_BINOMIAL: Likelihood(
-        _negative_binomial, (0.0, 1.0, 4.0), "a count", _natural, "log_dispersion", np.log1p
+        _negative_binomial, COUNT, "a count", _natural, "log_dispersion", _logarithm_of_count
     ),
-    GAMMA: Likelihood(_gamma, (0.3, 1.0, 4.0), "positive", _positive, "log_shape", np.log),
-    WEIBULL: Likelihood(_weibull, (0.3, 1.0, 4.0), "positive", _positive, "log_sigma", np.log),
+    BINOMIAL: Likelihood(_binomial, COUNT, "a count", _natural, "", _logit),
+    GAMMA: Likelihood(_gamma, POSITIVE, "positive", _positive, "log_shape", _logarithm),
+    WEIBULL: Likelihood(_weibull, POSITIVE, "positive", _positive, "log_sigma", _logarithm),
     MULTINOMIAL: Likelihood(_multinomial, CLASS, "a class 0, 1, ...", _natural),
     ORDINAL: Likelihood(_ordinal, CLASS, "a class 0, 1, ...", _natural),
 }
@@ -158,8 +185,8 @@ def model_of(name: str, num_features: int, classes: int) -> ParametricModel:
         given = {likelihood.shape: normal(0, LOG_SHAPE)}
     rng = np.random.default_rng(20260101)
     responses = np.resize(likelihood.examples, 48)
-    others = [np.zeros(48)] if likelihood.logarithm else []
-    others += [np.resize([1.0, 0.0, 1.0, 1.0], 48)] if name == WEIBULL else []
+    others = [np.zeros(48)] if likelihood.size else []
+    others += [np.resize(BEFORE[name], 48)] if name in BEFORE else []
     rows = np.column_stack([rng.standard_normal((48, num_features)), *others, responses])
     return modelling.model(
         likelihood.function,

@@ -15,6 +15,7 @@ from dpmc.families import _arrays, general
 from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.fits import Fit
 from dpmc.fits.predictive import (
+    BINOMIAL,
     LINEAR,
     LOGISTIC,
     MULTINOMIAL,
@@ -56,6 +57,7 @@ def regression(
     likelihood: str = LINEAR,
     offset: Any = None,
     exposure: Any = None,
+    trials: Any = None,
     event: Any = None,
     classes: int | None = None,
     intercept: bool = True,
@@ -81,23 +83,27 @@ def regression(
         Features, private, in any units: their location and scale are released with noise.
     y : array_like of shape (n,)
         Responses, private: 0 and 1 for ``"logistic"``; counts for ``"poisson"`` and
-        ``"negative_binomial"``; positive for ``"gamma"`` and ``"weibull"``; classes 0, 1, ... for
-        ``"multinomial"`` and ``"ordinal"``. A row with another one is invalid: see `invalid_rows`.
+        ``"negative_binomial"``, or of successes for ``"binomial"``; positive for ``"gamma"`` and
+        ``"weibull"``; classes 0, 1, ... for ``"multinomial"`` and ``"ordinal"``. A row with another
+        one is invalid: see `invalid_rows`.
     epsilon, delta : float
         The budget under substitution of one row.
     likelihood : str
         Of a response: ``"linear"``, normal with unknown standard deviation; ``"student_t"`` with
-        unknown scale; ``"logistic"``, Bernoulli with the logit as link; with the logarithm as link
-        ``"poisson"``, ``"negative_binomial"`` (variance ``mean + dispersion * mean**2``),
+        unknown scale; ``"logistic"`` and ``"binomial"`` with the logit as link; with the logarithm
+        as link ``"poisson"``, ``"negative_binomial"`` (variance ``mean + dispersion * mean**2``),
         ``"gamma"`` (variance ``mean**2 / shape``) and ``"weibull"``, of times whose logarithms
         spread by sigma; ``"multinomial"``, with coefficients of each class but the first;
-        ``"ordinal"``, logistic with thresholds between classes. Those from ``"negative_binomial"``
-        on have the general search of `dpmc.fit`.
+        ``"ordinal"``, logistic with thresholds between classes. The first four
+        of `dpmc.regression`, ``"linear"``, ``"student_t"``, ``"logistic"`` and ``"poisson"``, have
+        a search of their own, the others the general one of `dpmc.fit`.
     offset : array_like of shape (n,), optional
         Known part of the linear predictor of each row, private as the features are.
     exposure : array_like of shape (n,), optional
         Of counts, positive: time or population that each row counts in. Its logarithm is added to
         the offset.
+    trials : array_like of shape (n,), optional
+        Of ``"binomial"``: how many trials a response counts the successes of.
     event : array_like of shape (n,), optional
         Of ``"weibull"``: 1 where the time is that of an event, 0 where none had come until then.
     classes : int, optional
@@ -153,7 +159,7 @@ def regression(
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
     searched = likelihood in MODELS
-    beside = {"offset": offset, "exposure": exposure, "event": event}
+    beside = {"offset": offset, "exposure": exposure, "trials": trials, "event": event}
     _check_beside(likelihood, automatic, beside, classes)
     shifted = offset is not None or exposure is not None
     behind = partial(_behind, likelihood, invalid_rows, classes)
@@ -269,8 +275,9 @@ def _check_beside(
     """Refuse columns, or a number of classes, that a likelihood has nothing for."""
     shift = {"offset", "exposure"}
     allowed = {
-        "offset": (*MODELS, *(name for name, one in LIKELIHOODS.items() if one.logarithm)),
+        "offset": (*MODELS, *(name for name, one in LIKELIHOODS.items() if one.size)),
         "exposure": (POISSON, NEGATIVE_BINOMIAL),
+        "trials": (BINOMIAL,),
         "event": (WEIBULL,),
     }
     for name, given in beside.items():
@@ -282,6 +289,8 @@ def _check_beside(
             raise DpmcError(
                 f"`{name}` must be None beside a `method` with likelihood {likelihood!r}"
             )
+    if likelihood == BINOMIAL and beside["trials"] is None:
+        raise DpmcError("`trials` must be given with likelihood 'binomial'")
     if likelihood in (MULTINOMIAL, ORDINAL):
         checks.at_least("classes", classes, 3)
     elif classes is not None:
@@ -314,6 +323,7 @@ def _behind(
     y: Array,
     offset: Array | None = None,
     exposure: Array | None = None,
+    trials: Array | None = None,
     event: Array | None = None,
 ) -> Array:
     """Columns behind the features: an offset and events, where there are such, and responses."""
@@ -329,13 +339,18 @@ def _behind(
         offset = np.log(positive) + (0.0 if offset is None else offset)
     if likelihood in SCALED:
         return y if offset is None else y - offset
-    if general_ is not None and general_.logarithm is not None and offset is None:
+    if general_ is not None and general_.size is not None and offset is None:
         offset = np.zeros_like(y)
     if likelihood == WEIBULL:
         event = np.ones_like(y) if event is None else event
         happened = (event == 0) | (event == 1)
         event = _possible("event", event, "0 or 1", happened, invalid_rows)
-    columns = [one for one in (offset, event, y) if one is not None]
+    if trials is not None:
+        counted = (trials > 0) & (trials == np.floor(trials))
+        trials = _possible("trials", trials, "a positive count", counted, invalid_rows)
+        within = ~(y > trials)  # where trials are valid
+        y = _possible("y", y, "at most `trials`", within, invalid_rows)
+    columns = [one for one in (offset, trials, event, y) if one is not None]
     return np.concatenate(columns, axis=1)
 
 

@@ -183,6 +183,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = ...,
         interval: None = ...,
         offset: Any = ...,
+        trials: Any = ...,
         seed: int | None = ...,
     ) -> Array: ...
     @overload
@@ -193,6 +194,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = ...,
         interval: float,
         offset: Any = ...,
+        trials: Any = ...,
         seed: int | None = ...,
     ) -> Prediction: ...
     def predict(
@@ -202,6 +204,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = "response",
         interval: float | None = None,
         offset: Any = None,
+        trials: Any = None,
         seed: int | None = None,
     ) -> Array | Prediction:
         """Responses of new rows, or what is expected of them, under the draws after warm-up.
@@ -221,6 +224,8 @@ class Fit:
         offset : array_like of shape (m,), optional
             Of the new rows, if the fit has one; of a fit with an exposure its logarithm is part
             of it.
+        trials : array_like of shape (m,), optional
+            Of responses of a binomial fit, and of their means.
         seed : int, optional
             Makes the responses repeatable.
 
@@ -254,7 +259,7 @@ class Fit:
             if kind != predictive.RESPONSE or interval is not None:
                 raise DpmcError("`kind` must be 'response' of a mixture, without an `interval`")
             return predictive.responses(told, draws, x, rng)
-        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset)
+        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials)
         if interval is None:
             checks.room("x", (len(draws), len(predictor.design)))
             return predictor.values(draws, slice(None), rng)

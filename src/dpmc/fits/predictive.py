@@ -12,7 +12,8 @@ from dpmc import checks
 from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
-NEGATIVE_BINOMIAL, GAMMA, WEIBULL = "negative_binomial", "gamma", "weibull"
+NEGATIVE_BINOMIAL, BINOMIAL = "negative_binomial", "binomial"
+GAMMA, WEIBULL = "gamma", "weibull"
 MULTINOMIAL, ORDINAL = "multinomial", "ordinal"
 NETWORK, MIXTURE = "network", "mixture"
 RESPONSE, MEAN, PROBABILITY, PREDICTOR = "response", "mean", "probability", "linear"
@@ -53,13 +54,14 @@ class Predictor:
         numbers of shape (m,).
     design : ndarray of shape (m, p)
         Features, the constant among them.
-    offset : ndarray of shape (m,)
+    offset, trials : ndarray of shape (m,)
     """
 
     likelihood: Mapping[str, Any]
     kind: str | Callable[[Array, Array], Any]
     design: Array
     offset: Array
+    trials: Array
 
     @classmethod
     def of(
@@ -69,6 +71,7 @@ class Predictor:
         num_components: int,
         x: Any,
         offset: Any = None,
+        trials: Any = None,
     ) -> Predictor:
         """Predictor for new rows, which are checked.
 
@@ -79,7 +82,7 @@ class Predictor:
         num_components : int
             Of a draw.
         x : array_like of shape (m, p)
-        offset : array_like of shape (m,), optional
+        offset, trials : array_like of shape (m,), optional
         """
         name = likelihood.get("name")
         rows = _in_order(likelihood, checks.real_array("x", x), x)
@@ -87,17 +90,19 @@ class Predictor:
             raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
         if not np.isfinite(rows).all():
             raise DpmcError("`x` must hold finite numbers only, got others")
-        known = _offset(likelihood, offset, len(rows))
+        known = _beside("offset", offset, "offset" in likelihood, len(rows))
+        counted = name == BINOMIAL and kind in (RESPONSE, MEAN)
+        known_trials = _beside("trials", trials, counted, len(rows))
         if callable(kind):
-            return cls(likelihood, kind, rows, known)
+            return cls(likelihood, kind, rows, known, known_trials)
         refused = MEAN if name in CLASSES else PROBABILITY
-        if kind == refused and name != LOGISTIC:
+        if kind == refused and name not in (LOGISTIC, BINOMIAL):
             other = MEAN if refused == PROBABILITY else PROBABILITY
             raise DpmcError(
                 f"`kind` must not be {refused!r} of responses that are {name!r}: give {other!r}"
             )
         if name == NETWORK:
-            return cls(likelihood, kind, rows, known)
+            return cls(likelihood, kind, rows, known, known_trials)
         given = rows.shape[1]
         if likelihood["intercept"]:
             rows = np.column_stack([np.ones(len(rows)), rows])
@@ -109,7 +114,7 @@ class Predictor:
         if rows.shape[1] != num_coefficients:
             wanted = num_coefficients - bool(likelihood["intercept"])
             raise DpmcError(f"`x` must have {wanted} columns, got {given}")
-        return cls(likelihood, kind, rows, known)
+        return cls(likelihood, kind, rows, known, known_trials)
 
     def values(self, draws: Array, rows: slice, rng: np.random.Generator) -> Array:
         """Numbers for some of the rows under draws, shape (k, m); of classes (k, m, classes)."""
@@ -132,8 +137,10 @@ class Predictor:
             predictor += offset
         if self.kind == PREDICTOR:
             return predictor
-        scale = np.exp(draws[:, -1:]) if law.scaled else np.empty(0)
-        if self.kind != RESPONSE:
+        if self.kind == PROBABILITY:
+            return _chance(predictor)
+        scale = np.exp(draws[:, -1:]) if law.scaled else self.trials[rows]
+        if self.kind == MEAN:
             return law.mean(predictor, scale)
         return law.draw(predictor, scale, self.likelihood, rng)
 
@@ -197,16 +204,16 @@ def responses(
     return Predictor.of(likelihood, RESPONSE, draws.shape[1], x).values(draws, slice(None), rng)
 
 
-def _offset(likelihood: Mapping[str, Any], offset: Any, num_rows: int) -> Array:
-    wanted = "offset" in likelihood
-    if (offset is not None) != wanted:
+def _beside(name: str, given: Any, wanted: bool, num_rows: int) -> Array:
+    """Column beside the features of new rows; zeros without one."""
+    if (given is not None) != wanted:
         must = "be given, as to the fit" if wanted else "be None, as of the fit"
-        raise DpmcError(f"`offset` must {must}")
-    if offset is None:
+        raise DpmcError(f"`{name}` must {must}")
+    if given is None:
         return np.zeros(num_rows)
-    known = checks.real_array("offset", offset)
+    known = checks.real_array(name, given)
     if known.shape != (num_rows,) or not np.isfinite(known).all():
-        raise DpmcError(f"`offset` must be {num_rows} finite numbers, one for each row of `x`")
+        raise DpmcError(f"`{name}` must be {num_rows} finite numbers, one for each row of `x`")
     return known
 
 
@@ -262,6 +269,16 @@ def _negative_binomial(
     return _poisson(predictor + varied, scale, likelihood, rng)
 
 
+def _mean_of_successes(predictor: Array, trials: Array) -> Array:
+    return trials * _chance(predictor)
+
+
+def _successes(
+    predictor: Array, trials: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
+) -> Array:
+    return rng.binomial(trials.astype(np.int64), _chance(predictor)).astype(np.float64)
+
+
 def _gamma(
     predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
 ) -> Array:
@@ -303,7 +320,8 @@ class Law:
     Parameters
     ----------
     mean : callable
-        Of a response, given predictors of shape (k, m) and scales of shape (k, 1).
+        Of a response, given predictors of shape (k, m) and scales of shape (k, 1), or numbers of
+        trials of shape (m,).
     draw : callable
         Responses, given these, what the plan says, and a generator.
     scaled : bool
@@ -320,6 +338,7 @@ LAWS: Mapping[str, Law] = {
     STUDENT_T: Law(_unchanged, _student_t, scaled=True),
     LOGISTIC: Law(_chance, _logistic),
     POISSON: Law(_rate, _poisson),
+    BINOMIAL: Law(_mean_of_successes, _successes),
     NEGATIVE_BINOMIAL: Law(_rate, _negative_binomial, scaled=True),
     GAMMA: Law(_rate, _gamma, scaled=True),
     WEIBULL: Law(_mean_of_weibull, _weibull, scaled=True),
