@@ -126,7 +126,7 @@ def test_columns_of_a_data_frame_are_taken_by_their_names():
 
 
 def fit_of(likelihood, draws, **more):
-    plan = dpmc.types.Plan(likelihood={"name": likelihood, "intercept": True, **more})
+    plan = dpmc.types.Plan(likelihood={"name": likelihood, "intercept": True} | more)
     guarantee = dpmc.types.Guarantee(1.0, 1e-6)
     return dpmc.Fit(np.asarray(draws)[None], {}, {}, "complete", (), guarantee, plan)
 
@@ -148,6 +148,64 @@ def test_means_are_those_of_responses(likelihood, link):
     assert close(found - means, 0.0, found.std(axis=0) * math.sqrt(K / len(found)))
     if likelihood == "logistic":
         assert np.array_equal(fit.predict(X, kind="probability"), means)
+
+
+@pytest.mark.parametrize("likelihood", ["negative_binomial", "gamma", "weibull"])
+def test_means_and_spreads_of_laws_with_a_shape(likelihood):
+    """At one theta: mean and variance by hand, at six standard errors of 40,000 draws."""
+    shape = 0.5
+    theta = np.append(THETA, math.log(shape))
+    fit = fit_of(likelihood, np.tile(theta, (K, 1)), intercept=False)
+    rate, found = np.exp(MEANS), fit.predict(X, seed=1)
+    if likelihood == "negative_binomial":
+        mean, variance = rate, rate + shape * rate**2
+    elif likelihood == "gamma":
+        mean, variance = rate, rate**2 / shape
+    else:
+        mean = rate * math.gamma(1 + shape)
+        variance = rate**2 * (math.gamma(1 + 2 * shape) - math.gamma(1 + shape) ** 2)
+    assert np.allclose(fit.predict(X, kind="mean")[0], mean)
+    assert close(found, mean, np.sqrt(variance))
+    squares = (found - mean) ** 2
+    assert close(squares, variance, squares.std(axis=0))
+
+
+def test_successes_of_trials():
+    fit = fit_of("binomial", np.tile(THETA, (K, 1)), intercept=False)
+    chance, trials = 1 / (1 + np.exp(-MEANS)), np.array([3.0, 20.0])
+    assert np.allclose(fit.predict(X, kind="probability")[0], chance)
+    assert np.allclose(fit.predict(X, kind="mean", trials=trials)[0], trials * chance)
+    found = fit.predict(X, trials=trials, seed=1)
+    assert close(found, trials * chance, np.sqrt(trials * chance * (1 - chance)))
+    with pytest.raises(DpmcError, match="`trials` must be given"):
+        fit.predict(X)
+
+
+def test_probabilities_of_classes():
+    theta = np.array([0.2, 0.5, -0.3, 0.1])  # two coefficients of each of two classes
+    fit = fit_of("multinomial", np.tile(theta, (K, 1)), intercept=False, classes=3)
+    whole = np.column_stack([np.ones(2), np.exp(X @ theta[:2]), np.exp(X @ theta[2:])])
+    expected = whole / whole.sum(axis=1, keepdims=True)
+    assert np.allclose(fit.predict(X, kind="probability")[0], expected)
+    assert np.allclose(fit.predict(X, kind="linear")[0], np.log(whole[:, 1:]))
+    drawn = fit.predict(X, seed=1)
+    for k in range(3):
+        assert close(drawn == k, expected[:, k], 0.5)
+
+
+def test_probabilities_of_classes_in_order():
+    theta = np.append(THETA, [-1.0, 0.5, 2.0])
+    fit = fit_of("ordinal", np.tile(theta, (K, 1)), intercept=False, classes=4)
+    below = 1 / (1 + np.exp(MEANS[:, None] - theta[2:]))
+    expected = np.diff(np.column_stack([np.zeros(2), below, np.ones(2)]), axis=1)
+    found = fit.predict(X, kind="probability", interval=0.9)
+    assert found.mean.shape == found.low.shape == (2, 4)
+    assert np.allclose(found.mean, expected)
+    drawn = fit.predict(X, seed=1)
+    for k in range(4):
+        assert close(drawn == k, expected[:, k], 0.5)
+    with pytest.raises(DpmcError, match="`kind` must not be 'mean' of responses"):
+        fit.predict(X, kind="mean")
 
 
 def test_intervals_hold_their_share_of_draws():

@@ -49,6 +49,7 @@ def fit(
     noise: Noise | None = None,
     names: tuple[str, ...] = (),
     progress: Progress = silent,
+    ledger: Ledger | None = None,
 ) -> Fit:
     """Draws from the posterior given what a budget lets know of the rows.
 
@@ -71,6 +72,8 @@ def fit(
         Names of the components.
     progress : callable
         Told after each stage how many hundredths of the budget are spent.
+    ledger : Ledger, optional
+        Of this budget and noise, where some of it is spent on these rows already.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def fit(
     point = starting_point(model, prior, start)
     checks.room("num_draws", (num_draws, num_chains, len(point)))
     streams = Streams.of(seed, NAME, 0)
-    ledger = Ledger(budget, noise)
+    ledger = Ledger(budget, noise) if ledger is None else ledger
     rows: WhitenedRows | FederatedRows
     if isinstance(dataset, Federation):
         rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)

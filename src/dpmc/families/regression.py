@@ -11,9 +11,20 @@ import numpy as np
 
 from dpmc import checks, progress_bar
 from dpmc.automatic.glm import run
-from dpmc.families import _arrays
+from dpmc.families import _arrays, general
+from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.fits import Fit
-from dpmc.fits.predictive import LINEAR, LOGISTIC, POISSON, STUDENT_T
+from dpmc.fits.predictive import (
+    BINOMIAL,
+    LINEAR,
+    LOGISTIC,
+    MULTINOMIAL,
+    NEGATIVE_BINOMIAL,
+    ORDINAL,
+    POISSON,
+    STUDENT_T,
+    WEIBULL,
+)
 from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
@@ -46,6 +57,9 @@ def regression(
     likelihood: str = LINEAR,
     offset: Any = None,
     exposure: Any = None,
+    trials: Any = None,
+    event: Any = None,
+    classes: int | None = None,
     intercept: bool = True,
     prior_sd: float | Sequence[float] | None = None,
     degrees_of_freedom: float = 4.0,
@@ -68,18 +82,32 @@ def regression(
     x : array_like of shape (n, p) or data frame
         Features, private, in any units: their location and scale are released with noise.
     y : array_like of shape (n,)
-        Responses, private: 0 and 1 for ``"logistic"``, counts for ``"poisson"``. A row with another
+        Responses, private: 0 and 1 for ``"logistic"``; counts for ``"poisson"`` and
+        ``"negative_binomial"``, or of successes for ``"binomial"``; positive for ``"gamma"`` and
+        ``"weibull"``; classes 0, 1, ... for ``"multinomial"`` and ``"ordinal"``. A row with another
         one is invalid: see `invalid_rows`.
     epsilon, delta : float
         The budget under substitution of one row.
-    likelihood : {"linear", "student_t", "logistic", "poisson"}
-        Of a response: normal with unknown standard deviation; Student-t with unknown scale;
-        Bernoulli with the logit, or Poisson with the logarithm, as link.
+    likelihood : str
+        Of a response: ``"linear"``, normal with unknown standard deviation; ``"student_t"`` with
+        unknown scale; ``"logistic"`` and ``"binomial"`` with the logit as link; with the logarithm
+        as link ``"poisson"``, ``"negative_binomial"`` (variance ``mean + dispersion * mean**2``),
+        ``"gamma"`` (variance ``mean**2 / shape``) and ``"weibull"``, of times whose logarithms
+        spread by sigma; ``"multinomial"``, with coefficients of each class but the first;
+        ``"ordinal"``, logistic with thresholds between classes. The first four
+        of `dpmc.regression`, ``"linear"``, ``"student_t"``, ``"logistic"`` and ``"poisson"``, have
+        a search of their own, the others the general one of `dpmc.fit`.
     offset : array_like of shape (n,), optional
         Known part of the linear predictor of each row, private as the features are.
     exposure : array_like of shape (n,), optional
         Of counts, positive: time or population that each row counts in. Its logarithm is added to
         the offset.
+    trials : array_like of shape (n,), optional
+        Of ``"binomial"``: how many trials a response counts the successes of.
+    event : array_like of shape (n,), optional
+        Of ``"weibull"``: 1 where the time is that of an event, 0 where none had come until then.
+    classes : int, optional
+        Of ``"multinomial"`` and ``"ordinal"``: how many there are, at least 3; public.
     intercept : bool
         Whether a constant comes before the features.
     prior_sd : float or sequence of float, optional
@@ -104,8 +132,10 @@ def regression(
     Returns
     -------
     Fit
-        With ``"linear"`` and ``"student_t"`` the last component is the logarithm of the standard
-        deviation, or scale, of a response. `Fit.predict` draws responses of new rows.
+        With ``"linear"``, ``"student_t"`` and ``"weibull"`` the last component is the logarithm
+        of the standard deviation, or scale; with ``"gamma"`` and ``"negative_binomial"`` that of
+        shape and dispersion; with ``"ordinal"`` the last ones are thresholds. `Fit.predict` has
+        responses, means and probabilities of new rows.
 
     Raises
     ------
@@ -125,28 +155,22 @@ def regression(
     3
     """
     automatic = chosen(method, params, regression) is None
-    checks.one_of("likelihood", likelihood, tuple(MODELS))
+    checks.one_of("likelihood", likelihood, (*MODELS, *LIKELIHOODS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
-    if exposure is not None and likelihood != POISSON:
-        raise DpmcError(f"`exposure` must be None with likelihood {likelihood!r}, which has none")
+    searched = likelihood in MODELS
+    beside = {"offset": offset, "exposure": exposure, "trials": trials, "event": event}
+    _check_beside(likelihood, automatic, beside, classes)
     shifted = offset is not None or exposure is not None
-    if shifted and not automatic and likelihood not in SCALED:
-        raise DpmcError(
-            f"`offset` and `exposure` must be None beside a `method` with likelihood {likelihood!r}"
-        )
-    behind = partial(_behind, likelihood, invalid_rows)
-    beside = {"offset": offset, "exposure": exposure}
+    behind = partial(_behind, likelihood, invalid_rows, classes)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
+    intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
-    scale = ("log_sigma",) if likelihood in SCALED else ()
-    named = (*_arrays.named(names, coefficients, scale), *scale)
-    sds: Any = prior_sd
-    several = np.ndim(sds) > 0
-    one_sd = PRIOR_SD if prior_sd is None or several else sds
-    model, predictive = built(
-        likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
-    )
+    scale = ("log_sigma",) if likelihood in SCALED else _others(likelihood, classes)
+    named = _arrays.named(names, coefficients, scale)
+    if likelihood == MULTINOMIAL and classes is not None:
+        named = tuple(f"{name}[{k}]" for k in range(1, classes) for name in named)
+    named = (*named, *scale)
     if automatic:
         sds = None if prior_sd is None else _deviations(prior_sd, len(coefficients))
         count, seed, noise = checked(
@@ -154,6 +178,44 @@ def regression(
         )
         check_epsilon(epsilon)
         delta = check_delta(delta, "the automatic method")
+    if not searched:
+        for name, given, usual in (
+            ("method", method, AUTOMATIC),
+            ("covariance", covariance, "auto"),
+            ("start", start, None),
+        ):
+            if given is not usual and given != usual:
+                raise DpmcError(
+                    f"`{name}` must be {usual!r} with likelihood {likelihood!r}, got {given!r}"
+                )
+        with progress_bar.shown(progress, "% of the budget") as report:
+            fitted = general.fit(
+                dataset,
+                likelihood,
+                len(columns),
+                float(epsilon),
+                delta,
+                intercept=intercept,
+                classes=classes or 0,
+                prior_sd=sds,
+                num_chains=count[0],
+                num_draws=count[1],
+                seed=seed,
+                noise=noise,
+                names=named,
+                progress=report,
+            )
+        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+        said = {"name": likelihood, "intercept": intercept}
+        said |= {} if classes is None else {"classes": int(classes)}
+        return _told(fitted, said, x, shifted)
+    one: Any = prior_sd
+    several = np.ndim(one) > 0
+    one_sd = PRIOR_SD if one is None or several else one
+    model, predictive = built(
+        likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
+    )
+    if automatic:
         point = None
         if start is not None:
             points = checks.real_array("start", start)
@@ -198,8 +260,49 @@ def regression(
             names=named,
             **params,
         )
-    told = _arrays.with_columns(predictive, x) | ({"offset": True} if shifted else {})
+    return _told(fitted, predictive, x, shifted)
+
+
+def _told(fitted: Fit, likelihood: Mapping[str, Any], x: Any, shifted: bool) -> Fit:
+    """Fit whose plan says how responses arise."""
+    told = _arrays.with_columns(likelihood, x) | ({"offset": True} if shifted else {})
     return replace(fitted, plan=replace(fitted.plan, family="regression", likelihood=told))
+
+
+def _check_beside(
+    likelihood: str, automatic: bool, beside: Mapping[str, Any], classes: Any
+) -> None:
+    """Refuse columns, or a number of classes, that a likelihood has nothing for."""
+    shift = {"offset", "exposure"}
+    allowed = {
+        "offset": (*MODELS, *(name for name, one in LIKELIHOODS.items() if one.size)),
+        "exposure": (POISSON, NEGATIVE_BINOMIAL),
+        "trials": (BINOMIAL,),
+        "event": (WEIBULL,),
+    }
+    for name, given in beside.items():
+        if given is None:
+            continue
+        if likelihood not in allowed[name]:
+            raise DpmcError(f"`{name}` must be None with likelihood {likelihood!r}")
+        if name in shift and not automatic and likelihood not in SCALED:
+            raise DpmcError(
+                f"`{name}` must be None beside a `method` with likelihood {likelihood!r}"
+            )
+    if likelihood == BINOMIAL and beside["trials"] is None:
+        raise DpmcError("`trials` must be given with likelihood 'binomial'")
+    if likelihood in (MULTINOMIAL, ORDINAL):
+        checks.at_least("classes", classes, 3)
+    elif classes is not None:
+        raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
+
+
+def _others(likelihood: str, classes: int | None) -> tuple[str, ...]:
+    """Names of the components behind the coefficients."""
+    if likelihood == ORDINAL and classes is not None:
+        return tuple(f"threshold[{k}]" for k in range(1, classes))
+    shape = LIKELIHOODS[likelihood].shape if likelihood in LIKELIHOODS else ""
+    return (shape,) if shape else ()
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:
@@ -216,21 +319,39 @@ def _deviations(prior_sd: Any, count: int) -> Array:
 def _behind(
     likelihood: str,
     invalid_rows: InvalidRows,
+    classes: int | None,
     y: Array,
     offset: Array | None = None,
     exposure: Array | None = None,
+    trials: Array | None = None,
+    event: Array | None = None,
 ) -> Array:
-    """Columns behind the features: an offset, where a response cannot take it in, and responses."""
-    if likelihood in RESPONSES:
-        wanted, allowed = RESPONSES[likelihood]
-        wanted += f" with likelihood {likelihood!r}"
-        y = _possible("y", y, wanted, np.asarray(allowed(y)), invalid_rows)
+    """Columns behind the features: an offset and events, where there are such, and responses."""
+    general_ = LIKELIHOODS.get(likelihood)
+    if likelihood in RESPONSES or general_ is not None:
+        wanted, allowed = (
+            RESPONSES[likelihood] if general_ is None else (general_.wanted, general_.allowed)
+        )
+        found = np.asarray(allowed(y)) & (True if classes is None else y < classes)
+        y = _possible("y", y, f"{wanted} with likelihood {likelihood!r}", found, invalid_rows)
     if exposure is not None:
         positive = _possible("exposure", exposure, "positive", exposure > 0, invalid_rows)
         offset = np.log(positive) + (0.0 if offset is None else offset)
-    if offset is None:
-        return y
-    return y - offset if likelihood in SCALED else np.concatenate([offset, y], axis=1)
+    if likelihood in SCALED:
+        return y if offset is None else y - offset
+    if general_ is not None and general_.size is not None and offset is None:
+        offset = np.zeros_like(y)
+    if likelihood == WEIBULL:
+        event = np.ones_like(y) if event is None else event
+        happened = (event == 0) | (event == 1)
+        event = _possible("event", event, "0 or 1", happened, invalid_rows)
+    if trials is not None:
+        counted = (trials > 0) & (trials == np.floor(trials))
+        trials = _possible("trials", trials, "a positive count", counted, invalid_rows)
+        within = ~(y > trials)  # where trials are valid
+        y = _possible("y", y, "at most `trials`", within, invalid_rows)
+    columns = [one for one in (offset, trials, event, y) if one is not None]
+    return np.concatenate(columns, axis=1)
 
 
 def _possible(

@@ -185,6 +185,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = ...,
         interval: None = ...,
         offset: Any = ...,
+        trials: Any = ...,
         seed: int | None = ...,
     ) -> Array: ...
     @overload
@@ -195,6 +196,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = ...,
         interval: float,
         offset: Any = ...,
+        trials: Any = ...,
         seed: int | None = ...,
     ) -> Prediction: ...
     def predict(
@@ -204,6 +206,7 @@ class Fit:
         kind: str | Callable[[Array, Array], Any] = "response",
         interval: float | None = None,
         offset: Any = None,
+        trials: Any = None,
         seed: int | None = None,
     ) -> Array | Prediction:
         """Responses of new rows, or what is expected of them, under the draws after warm-up.
@@ -213,9 +216,9 @@ class Fit:
         x : array_like of shape (m, p) or int
             Features of new rows, which are not private; of a mixture how many rows to draw.
         kind : {"response", "mean", "probability", "linear"} or callable
-            Drawn responses; their means; probabilities of a response of 1; linear predictors. Of a
-            model of one's own, and of any other, a function of a draw of theta, shape (d,), and
-            of rows, shape (m, p), that gives numbers, shape (m,).
+            Drawn responses; their means; probabilities of a response of 1, or of each class; linear
+            predictors. Of a model of one's own, and of any other, a function of a draw of theta,
+            shape (d,), and of rows, shape (m, p), that gives numbers, shape (m,).
         interval : float, optional
             Share of the posterior that intervals hold, such as 0.9: there are means and intervals
             then in place of draws, of at most 1,000 draws, and memory for some of the rows at a
@@ -223,6 +226,8 @@ class Fit:
         offset : array_like of shape (m,), optional
             Of the new rows, if the fit has one; of a fit with an exposure its logarithm is part
             of it.
+        trials : array_like of shape (m,), optional
+            Of responses of a binomial fit, and of their means.
         seed : int, optional
             Makes the responses repeatable.
 
@@ -230,7 +235,8 @@ class Fit:
         -------
         ndarray of shape (k, m), or Prediction
             One row for each draw, one chain after the other; of a mixture (k, m, p). With an
-            `interval` the arrays ``mean``, ``low`` and ``high``, shape (m,).
+            `interval` the arrays ``mean``, ``low`` and ``high``, shape (m,). Probabilities of
+            classes, and linear predictors of a multinomial fit, have one more axis, their last.
 
         Raises
         ------
@@ -255,7 +261,7 @@ class Fit:
             if kind != predictive.RESPONSE or interval is not None:
                 raise DpmcError("`kind` must be 'response' of a mixture, without an `interval`")
             return predictive.responses(told, draws, x, rng)
-        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset)
+        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials)
         if interval is None:
             checks.room("x", (len(draws), len(predictor.design)))
             return predictor.values(draws, slice(None), rng)

@@ -12,8 +12,12 @@ from dpmc import checks
 from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
+NEGATIVE_BINOMIAL, BINOMIAL = "negative_binomial", "binomial"
+GAMMA, WEIBULL = "gamma", "weibull"
+MULTINOMIAL, ORDINAL = "multinomial", "ordinal"
 NETWORK, MIXTURE = "network", "mixture"
 RESPONSE, MEAN, PROBABILITY, PREDICTOR = "response", "mean", "probability", "linear"
+CLASSES = MULTINOMIAL, ORDINAL
 KINDS = RESPONSE, MEAN, PROBABILITY, PREDICTOR
 # Largest rate of NumPy's counts: from 1e15 on they spread too widely, and beyond 1e18 there are
 # none. A rounded normal number cannot be told from a count of skewness 1e-5.
@@ -28,6 +32,7 @@ class Prediction(NamedTuple):
     Parameters
     ----------
     mean, low, high : ndarray of shape (m,)
+        Of probabilities of classes (m, classes).
     """
 
     mean: Array
@@ -49,13 +54,14 @@ class Predictor:
         numbers of shape (m,).
     design : ndarray of shape (m, p)
         Features, the constant among them.
-    offset : ndarray of shape (m,)
+    offset, trials : ndarray of shape (m,)
     """
 
     likelihood: Mapping[str, Any]
     kind: str | Callable[[Array, Array], Any]
     design: Array
     offset: Array
+    trials: Array
 
     @classmethod
     def of(
@@ -65,6 +71,7 @@ class Predictor:
         num_components: int,
         x: Any,
         offset: Any = None,
+        trials: Any = None,
     ) -> Predictor:
         """Predictor for new rows, which are checked.
 
@@ -75,7 +82,7 @@ class Predictor:
         num_components : int
             Of a draw.
         x : array_like of shape (m, p)
-        offset : array_like of shape (m,), optional
+        offset, trials : array_like of shape (m,), optional
         """
         name = likelihood.get("name")
         rows = _in_order(likelihood, checks.real_array("x", x), x)
@@ -83,26 +90,34 @@ class Predictor:
             raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
         if not np.isfinite(rows).all():
             raise DpmcError("`x` must hold finite numbers only, got others")
-        known = _offset(likelihood, offset, len(rows))
+        known = _beside("offset", offset, "offset" in likelihood, len(rows))
+        counted = name == BINOMIAL and kind in (RESPONSE, MEAN)
+        known_trials = _beside("trials", trials, counted, len(rows))
         if callable(kind):
-            return cls(likelihood, kind, rows, known)
-        if kind == PROBABILITY and name != LOGISTIC:
+            return cls(likelihood, kind, rows, known, known_trials)
+        refused = MEAN if name in CLASSES else PROBABILITY
+        if kind == refused and name not in (LOGISTIC, BINOMIAL):
+            other = MEAN if refused == PROBABILITY else PROBABILITY
             raise DpmcError(
-                f"`kind` must not be 'probability' of responses that are {name!r}: give 'mean'"
+                f"`kind` must not be {refused!r} of responses that are {name!r}: give {other!r}"
             )
         if name == NETWORK:
-            return cls(likelihood, kind, rows, known)
+            return cls(likelihood, kind, rows, known, known_trials)
         given = rows.shape[1]
         if likelihood["intercept"]:
             rows = np.column_stack([np.ones(len(rows)), rows])
-        num_coefficients = num_components - LAWS[str(name)].scaled
+        if name in CLASSES:
+            last = int(likelihood["classes"]) - 1
+            num_coefficients = num_components - last if name == ORDINAL else num_components // last
+        else:
+            num_coefficients = num_components - LAWS[str(name)].scaled
         if rows.shape[1] != num_coefficients:
             wanted = num_coefficients - bool(likelihood["intercept"])
             raise DpmcError(f"`x` must have {wanted} columns, got {given}")
-        return cls(likelihood, kind, rows, known)
+        return cls(likelihood, kind, rows, known, known_trials)
 
     def values(self, draws: Array, rows: slice, rng: np.random.Generator) -> Array:
-        """Numbers for some of the rows under draws, shape (k, m)."""
+        """Numbers for some of the rows under draws, shape (k, m); of classes (k, m, classes)."""
         design, offset = self.design[rows], self.offset[rows]
         if callable(self.kind):
             found = [checks.real_array("kind(theta, x)", self.kind(one, design)) for one in draws]
@@ -114,29 +129,55 @@ class Predictor:
             return np.array(found)
         if self.likelihood["name"] == NETWORK:
             return _network(self.likelihood, draws, design, self.kind == RESPONSE, rng)
+        if self.likelihood["name"] in CLASSES:
+            return self._classes(draws, design, rng)
         law = LAWS[self.likelihood["name"]]
         predictor = draws[:, : self.design.shape[1]] @ design.T
         if "offset" in self.likelihood:
             predictor += offset
         if self.kind == PREDICTOR:
             return predictor
-        if self.kind != RESPONSE:
-            return law.mean(predictor)
-        scale = np.exp(draws[:, -1:]) if law.scaled else np.empty(0)
+        if self.kind == PROBABILITY:
+            return _chance(predictor)
+        scale = np.exp(draws[:, -1:]) if law.scaled else self.trials[rows]
+        if self.kind == MEAN:
+            return law.mean(predictor, scale)
         return law.draw(predictor, scale, self.likelihood, rng)
+
+    def _classes(self, draws: Array, design: Array, rng: np.random.Generator) -> Array:
+        """Probabilities of classes, drawn classes or predictors."""
+        width = design.shape[1]
+        if self.likelihood["name"] == ORDINAL:
+            predictor = draws[:, :width] @ design.T
+            if self.kind == PREDICTOR:
+                return np.asarray(predictor)
+            below = _chance(draws[:, None, width:] - predictor[:, :, None])
+            chances = np.diff(below, axis=-1, prepend=0.0, append=1.0)
+        else:
+            blocks = draws.reshape(len(draws), -1, width)
+            predictor = np.einsum("kcp,mp->kmc", blocks, design)
+            if self.kind == PREDICTOR:
+                return np.asarray(predictor, dtype=np.float64)
+            whole = np.concatenate([np.zeros((*predictor.shape[:2], 1)), predictor], axis=-1)
+            whole = np.exp(whole - whole.max(axis=-1, keepdims=True))
+            chances = whole / whole.sum(axis=-1, keepdims=True)
+        if self.kind == PROBABILITY:
+            return np.asarray(chances, dtype=np.float64)
+        uniform = rng.random((*chances.shape[:2], 1))
+        drawn: Array = (chances[..., :-1].cumsum(axis=-1) < uniform).sum(axis=-1).astype(np.float64)
+        return drawn
 
     def intervals(self, draws: Array, level: float, rng: np.random.Generator) -> Prediction:
         """Means and intervals, a block of rows at a time."""
         draws = draws[:: -(-len(draws) // FEWER_DRAWS)]
-        size = max(AT_ONCE // len(draws), 1)
+        size = max(AT_ONCE // (len(draws) * int(self.likelihood.get("classes", 1))), 1)
         ends = [(1 - level) / 2, (1 + level) / 2]
-        found = np.empty((3, len(self.design)))
+        found = []
         for first in range(0, len(self.design), size):
-            block = slice(first, first + size)
-            values = np.ascontiguousarray(self.values(draws, block, rng).T)
-            found[0, block] = values.mean(axis=1)
-            found[1:, block] = np.quantile(values, ends, axis=1)
-        return Prediction(*found)
+            values = self.values(draws, slice(first, first + size), rng)
+            values = np.ascontiguousarray(np.moveaxis(values, 0, -1))
+            found.append([values.mean(axis=-1), *np.quantile(values, ends, axis=-1)])
+        return Prediction(*np.concatenate(found, axis=1))
 
 
 def responses(
@@ -163,16 +204,16 @@ def responses(
     return Predictor.of(likelihood, RESPONSE, draws.shape[1], x).values(draws, slice(None), rng)
 
 
-def _offset(likelihood: Mapping[str, Any], offset: Any, num_rows: int) -> Array:
-    wanted = "offset" in likelihood
-    if (offset is not None) != wanted:
+def _beside(name: str, given: Any, wanted: bool, num_rows: int) -> Array:
+    """Column beside the features of new rows; zeros without one."""
+    if (given is not None) != wanted:
         must = "be given, as to the fit" if wanted else "be None, as of the fit"
-        raise DpmcError(f"`offset` must {must}")
-    if offset is None:
+        raise DpmcError(f"`{name}` must {must}")
+    if given is None:
         return np.zeros(num_rows)
-    known = checks.real_array("offset", offset)
+    known = checks.real_array(name, given)
     if known.shape != (num_rows,) or not np.isfinite(known).all():
-        raise DpmcError(f"`offset` must be {num_rows} finite numbers, one for each row of `x`")
+        raise DpmcError(f"`{name}` must be {num_rows} finite numbers, one for each row of `x`")
     return known
 
 
@@ -220,13 +261,53 @@ def _poisson(
     return counts
 
 
-def _chance(predictor: Array) -> Array:
+def _negative_binomial(
+    predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
+) -> Array:
+    with np.errstate(divide="ignore"):
+        varied = np.log(scale * rng.standard_gamma(1 / scale, predictor.shape))
+    return _poisson(predictor + varied, scale, likelihood, rng)
+
+
+def _mean_of_successes(predictor: Array, trials: Array) -> Array:
+    return trials * _chance(predictor)
+
+
+def _successes(
+    predictor: Array, trials: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
+) -> Array:
+    return rng.binomial(trials.astype(np.int64), _chance(predictor)).astype(np.float64)
+
+
+def _gamma(
+    predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
+) -> Array:
+    return _rate(predictor) * rng.standard_gamma(scale, predictor.shape) / scale
+
+
+def _weibull(
+    predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
+) -> Array:
+    return _rate(predictor + scale * np.log(rng.standard_exponential(predictor.shape)))
+
+
+def _mean_of_weibull(predictor: Array, scale: Array) -> Array:
+    from scipy.special import gammaln
+
+    return _rate(predictor + gammaln(1 + scale))
+
+
+def _unchanged(predictor: Array, scale: Array) -> Array:
+    return predictor
+
+
+def _chance(predictor: Array, scale: Array | None = None) -> Array:
     small = np.exp(-np.abs(predictor))
     chance: Array = np.where(predictor >= 0, 1.0, small) / (1.0 + small)
     return chance
 
 
-def _rate(predictor: Array) -> Array:
+def _rate(predictor: Array, scale: Array | None = None) -> Array:
     with np.errstate(over="ignore"):
         rate: Array = np.exp(predictor)
     return rate
@@ -239,23 +320,28 @@ class Law:
     Parameters
     ----------
     mean : callable
-        Of a response, given predictors of shape (k, m).
+        Of a response, given predictors of shape (k, m) and scales of shape (k, 1), or numbers of
+        trials of shape (m,).
     draw : callable
-        Responses, given these, scales of shape (k, 1), what the plan says, and a generator.
+        Responses, given these, what the plan says, and a generator.
     scaled : bool
         Whether the last component of theta is the logarithm of a scale.
     """
 
-    mean: Callable[[Array], Array]
+    mean: Callable[[Array, Array], Array]
     draw: Callable[[Array, Array, Mapping[str, Any], np.random.Generator], Array]
     scaled: bool = False
 
 
 LAWS: Mapping[str, Law] = {
-    LINEAR: Law(np.positive, _linear, scaled=True),
-    STUDENT_T: Law(np.positive, _student_t, scaled=True),
+    LINEAR: Law(_unchanged, _linear, scaled=True),
+    STUDENT_T: Law(_unchanged, _student_t, scaled=True),
     LOGISTIC: Law(_chance, _logistic),
     POISSON: Law(_rate, _poisson),
+    BINOMIAL: Law(_mean_of_successes, _successes),
+    NEGATIVE_BINOMIAL: Law(_rate, _negative_binomial, scaled=True),
+    GAMMA: Law(_rate, _gamma, scaled=True),
+    WEIBULL: Law(_mean_of_weibull, _weibull, scaled=True),
 }
 
 
