@@ -18,15 +18,9 @@ from dpmc.families.regression import regression
 from dpmc.fitting import PosteriorWarning, fit
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
-from dpmc.shards.arrow_files import SUFFIXES, ArrowFile, open_arrow
-from dpmc.shards.csv_lines import (
-    COMPRESSED,
-    DELIMITERS,
-    CsvFile,
-    open_csv,
-    refuse_other_delimiter,
-    shown,
-)
+from dpmc.shards.arrow_files import ArrowFile
+from dpmc.shards.csv_lines import CsvFile
+from dpmc.shards.tables import Table, open_table, refuse_missing
 from dpmc.types import Array, DpmcError, Model, is_name, is_unnamed
 from dpmc.yaml_files import Settings, read_typed
 
@@ -197,23 +191,13 @@ def _label(name: str) -> str | int:
     return name if is_name(name) else int(name)
 
 
-def _opened(path: Path, settings: FitFile) -> CsvFile | ArrowFile:
+def _opened(path: Path, settings: FitFile) -> Table:
     """File of rows, of which no row is read."""
     source = path.parent / settings.rows
-    suffixes = [suffix.lower() for suffix in source.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix != COMPRESSED), "")
-    if kind in DELIMITERS:
-        return open_csv(source, settings.names)
-    if kind not in SUFFIXES or suffixes[-1] == COMPRESSED:
-        raise DpmcError(
-            f"{path}: `rows` must be a .csv, .tsv, .parquet or .feather file, got {source.name}"
-        )
-    if settings.names is not None:
-        raise DpmcError(f"{path}: `names` must be left out beside {source.name}, which has some")
-    return open_arrow(source)
+    return open_table(source, settings.names, f"{path}: `rows`")
 
 
-def _columns(path: Path, settings: FitFile, file: CsvFile | ArrowFile) -> tuple[str, ...]:
+def _columns(path: Path, settings: FitFile, file: Table) -> tuple[str, ...]:
     """Names of the columns that a fit reads, the response last."""
     response = () if settings.response is None else (settings.response,)
     features = settings.features
@@ -227,15 +211,7 @@ def _columns(path: Path, settings: FitFile, file: CsvFile | ArrowFile) -> tuple[
                 f"index of a data frame or a column without a name, {index[0]!r}"
             )
     wanted = (*features, *response)
-    for name in wanted:
-        if file.names.count(name) == 1:
-            continue
-        told = f"{path}: {name!r} must be a column of {file.path}"
-        if name in file.names:
-            raise DpmcError(f"{told}, and is the name of several")
-        if isinstance(file, CsvFile):
-            refuse_other_delimiter(file.path, file.names, file.delimiter, name)
-        raise DpmcError(f"{told}{shown(file.names)}")
+    refuse_missing(file, wanted, f"{path}: ")
     return wanted
 
 

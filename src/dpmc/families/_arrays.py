@@ -25,6 +25,7 @@ from dpmc.types import (
     InvalidRows,
     as_numbers,
     is_frame,
+    is_lazy,
     is_name,
     labels,
 )
@@ -58,6 +59,11 @@ def rows_of(
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
+    if is_lazy(x) or is_lazy(y):
+        raise DpmcError(
+            "`x` and `y` must be in memory, got a query, of whose rows the order is not known: "
+            "give a formula and the query, or collect it"
+        )
     features = as_numbers("data 'x':", x, invalid_rows)
     if features.ndim != 2 or 0 in features.shape:
         raise DpmcError(f"data 'x': `x` must have rows and columns, got shape {features.shape}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dpmc import checks, progress_bar
 from dpmc.automatic.glm import run
 from dpmc.families import _arrays, general
+from dpmc.families._formula import by_formula
 from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.fits import Fit
 from dpmc.fits.predictive import (
@@ -26,6 +27,7 @@ from dpmc.fits.predictive import (
     WEIBULL,
 )
 from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
+from dpmc.formulas.design import DROP
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.privacy.ledger import Noise
@@ -48,6 +50,7 @@ RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
 }
 
 
+@by_formula
 def regression(
     x: Any,
     y: Any,
@@ -73,19 +76,24 @@ def regression(
     progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    missing: Literal["drop"] | Mapping[str, Any] = "drop",
     **params: Any,
 ) -> Fit:
     """Posterior of the coefficients of a regression under a privacy budget.
 
     Parameters
     ----------
-    x : array_like of shape (n, p) or data frame
-        Features, private, in any units: their location and scale are released with noise.
-    y : array_like of shape (n,)
+    x : array_like of shape (n, p), data frame or str
+        Features, private, in any units: their location and scale are released with noise. Or a
+        formula such as ``"y ~ age + C(sex, levels=['f', 'm'])"``, whose columns depend on levels
+        and ranges that are declared, and on no row (docs/formulas.md).
+    y : array_like of shape (n,) or table
         Responses, private: 0 and 1 for ``"logistic"``; counts for ``"poisson"`` and
         ``"negative_binomial"``, or of successes for ``"binomial"``; positive for ``"gamma"`` and
         ``"weibull"``; classes 0, 1, ... for ``"multinomial"`` and ``"ordinal"``. A row with another
-        one is invalid: see `invalid_rows`.
+        one is invalid: see `invalid_rows`. Behind a formula its table: a data frame, a query of
+        DuckDB, Dask or polars, or the path of a .csv, .tsv, .parquet or .feather file.
     epsilon, delta : float
         The budget under substitution of one row.
     likelihood : str
@@ -126,6 +134,12 @@ def regression(
     names : sequence of str
         Names of the coefficients, that of the intercept first; by default those of the columns
         of a data frame, which must be texts that are no numbers, or integers.
+    ranges : mapping of str to (float, float), optional
+        Public ranges of columns of a formula. Numbers beyond are taken to their ends. ``center``,
+        ``scale``, ``poly`` and splines take means, knots and the rest from them.
+    missing : "drop" or mapping of str to number or text
+        What a formula takes for an entry that is missing or impossible, a level that is not
+        declared say, by column. Other rows with one count as nothing: `invalid_rows` is ``"zero"``.
     **params
         Of a named method, as of `dpmc.fit`.
 
@@ -155,6 +169,8 @@ def regression(
     3
     """
     automatic = chosen(method, params, regression) is None
+    if ranges is not None or missing != DROP:
+        raise DpmcError("`ranges` and `missing` must be left out without a formula, got some")
     checks.one_of("likelihood", likelihood, (*MODELS, *LIKELIHOODS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)

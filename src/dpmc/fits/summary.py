@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
+from dpmc.formulas.design import Design
 from dpmc.types import Array, swapped
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def summarise(fit: Fit) -> Summary:
 def _facts(fit: Fit) -> Iterator[str]:
     yield f"Privacy: {fit.guarantee}."
     plan = fit.plan
+    if "formula" in plan.likelihood:
+        yield from Design.of(**plan.likelihood["formula"]).sentences()
     if plan.noise:
         yield f"Noise: {plan.noise}."
     if plan.statement:

@@ -41,6 +41,10 @@ class ArrowFile:
                 raise DpmcError(f"{self.path}: column {name!r} must hold real numbers, got others")
         return as_numbers(f"{self.path}:", table.select(list(columns)), invalid_rows)
 
+    def frame(self, columns: Sequence[str]) -> Any:
+        """Table of some columns."""
+        return _read(self.path, list(columns))[0]
+
 
 def open_arrow(path: Path) -> ArrowFile:
     """Open a file, of which the names of columns and the number of rows are read."""

@@ -67,12 +67,34 @@ class CsvFile:
             found.extend(self._entries(line, places) or invalid)
         return np.frombuffer(found).reshape(-1, len(places))
 
-    def _entries(self, line: bytes, places: list[int]) -> list[float] | None:
-        """Numbers of a line, none if it has another number of fields than a row."""
+    def frame(self, columns: Sequence[str]) -> Any:
+        """Data frame of some columns, whose entries are the bytes between two delimiters.
+
+        All entries of a line with more or fewer fields than there are names are missing.
+        """
+        import pandas as pd
+
+        places = [self.names.index(name) for name in columns]
+        invalid = [None] * len(places)
+        rows = [
+            invalid if chosen is None else [field.encode("latin-1") for field in chosen]
+            for chosen in (self._fields(line, places) for line in self._lines())
+        ]
+        entries: Any = np.array(rows, dtype=object).reshape(-1, len(places))
+        return pd.DataFrame(entries, columns=list(columns))
+
+    def _fields(self, line: bytes, places: list[int]) -> list[str] | None:
+        """Fields of a line, none if it has another number of them than a row."""
         fields = split(line.decode("latin-1"), self.delimiter)
         if fields is None or len(fields) != len(self.names):
             return None
-        chosen = [fields[k] for k in places]
+        return [fields[k] for k in places]
+
+    def _entries(self, line: bytes, places: list[int]) -> list[float] | None:
+        """Numbers of a line, none if it has another number of fields than a row."""
+        chosen = self._fields(line, places)
+        if chosen is None:
+            return None
         if b"_" not in line and line.isascii():
             try:
                 return list(map(float, chosen))

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dpmc.types.dataset import Dataset
 from dpmc.types.entries import InvalidRows, number, numbers
 from dpmc.types.errors import UNAVAILABLE, DpmcError, MemoryLimitError, UnavailableError
-from dpmc.types.frames import arrow_entries, as_numbers, is_frame, is_name, is_unnamed, labels
+from dpmc.types.frames import (
+    arrow_entries,
+    as_numbers,
+    collected,
+    is_frame,
+    is_lazy,
+    is_name,
+    is_unnamed,
+    labels,
+)
 from dpmc.types.guarantee import (
     LOW_BITS,
     NEIGHBOURS,
@@ -62,8 +71,10 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "check_epsilon_delta",
+    "collected",
     "is_frame",
     "is_integer",
+    "is_lazy",
     "is_name",
     "is_real",
     "is_unnamed",

@@ -75,6 +75,7 @@ def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
     data : array_like or data frame
     invalid_rows : {"refuse", "zero"}
     """
+    data = collected(data)
     if np.ma.isMaskedArray(data):
         raise DpmcError(
             f"{what} must be an ordinary array, with NaN for masked entries and "
@@ -83,6 +84,53 @@ def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
     if is_frame(data):
         return _frame_numbers(what, data, invalid_rows)
     return numbers(f"{what} must be", _array(what, data), invalid_rows)
+
+
+def is_lazy(data: object) -> bool:
+    """Whether data are a query of which the table is yet to be made, of DuckDB, Dask or polars."""
+    if _is_dask(data):
+        return True
+    if isinstance(data, np.ndarray | Sequence) or is_frame(data):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame)
+
+
+def collected(data: Any) -> Any:
+    """Table that a query makes; other data as they are."""
+    if not is_lazy(data):
+        return data
+    import narwhals.stable.v2 as nw
+
+    try:
+        return data.compute() if _is_dask(data) else nw.from_native(data).collect().to_native()
+    except Exception as error:  # what it says may depend on private rows
+        raise DpmcError(
+            f"data must be a query that can be run, got one that ends in {type(error).__name__}"
+        ) from None
+
+
+def _is_dask(data: object) -> bool:
+    return hasattr(data, "compute") and hasattr(data, "columns")
+
+
+def column(frame: Any, name: str) -> Any:
+    """Column of a data frame by the text of its label, which is that of one column."""
+    return _at(frame, [str(label) for label in labels(frame)].index(name))
+
+
+def is_categorical(column: Any) -> bool:
+    """Whether a column is declared to hold categories."""
+    import narwhals.stable.v2 as nw
+
+    dtype = getattr(nw.from_native(column, series_only=True, pass_through=True), "dtype", None)
+    return isinstance(dtype, nw.Categorical | nw.Enum)
+
+
+def entries(column: Any) -> np.ndarray[Any, Any]:
+    """Entries of a column of a data frame."""
+    return arrow_entries(column) if _is_of_arrow(column) else np.asarray(column)
 
 
 def _frame_numbers(what: str, frame: Any, invalid_rows: InvalidRows) -> Array:
@@ -94,21 +142,24 @@ def _frame_numbers(what: str, frame: Any, invalid_rows: InvalidRows) -> Array:
                 f"{told} must be no index that was written as a column, and has no name: leave it "
                 "out or name it"
             )
-        entries = _column(frame, k, label)
-        if entries.ndim != 1:  # of a type whose entries are rows themselves
+        found = entries(_at(frame, k))
+        if found.ndim != 1:  # of a type whose entries are rows themselves
             raise DpmcError(f"{told} must hold real numbers, got others")
-        values = numbers(f"{told} must hold", entries, invalid_rows)
+        values = numbers(f"{told} must hold", found, invalid_rows)
         with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
             columns.append(values.astype(np.float64, copy=False))
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _column(frame: Any, k: int, label: Any) -> np.ndarray[Any, Any]:
-    """Entries of a column of a data frame."""
+def _at(frame: Any, k: int) -> Any:
+    """Column of a data frame by its place."""
     if _is_arrow(frame):
-        return arrow_entries(frame.column(k))
-    column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame[label]
-    return np.asarray(column)
+        return frame.column(k)
+    return frame.iloc[:, k] if hasattr(frame, "iloc") else frame[labels(frame)[k]]
+
+
+def _is_of_arrow(data: object) -> bool:
+    return type(data).__module__.startswith("pyarrow")
 
 
 def arrow_entries(column: Any) -> np.ndarray[Any, Any]:
@@ -128,7 +179,7 @@ def _array(what: str, data: Any) -> np.ndarray[Any, Any]:
     """Array of data; those in lists keep their types where one of them is no number."""
     if isinstance(data, np.ndarray):
         return np.asarray(data)  # a matrix multiplies, and is sliced, in another way
-    if type(data).__module__.startswith("pyarrow"):
+    if _is_of_arrow(data):
         return arrow_entries(data)
     found: np.ndarray[Any, Any] | None
     try:

@@ -1,0 +1,1 @@
+"""Formulas: features from columns of a table, each row from itself and public numbers."""
