@@ -162,29 +162,16 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
         (lambda p: p.pop("seed"), "`seed` must be given"),
         (lambda p: p.update(paper="other"), "`paper` must be 'raisa2021dphmc', .*, got 'other'"),
         (lambda p: line(p).update(delta=1), "`problems.line.delta` must be a number .*, got 1"),
-        (lambda p: line(p).update(delta=0), "`problems.line.delta` must be a number .*, got 0"),
-        (
-            lambda p: line(p).update(delta=float("nan")),
-            "`.*delta` must be a finite number, got nan",
-        ),
-        (lambda p: line(p).update(delta="1e-6"), "must be a number in (0, 1), got '1e-6'"),
         (lambda p: line(p).pop("delta"), "`problems.line.delta` must be given beside model"),
-        (lambda p: line(p).update(label=None), "`problems.line.label` must be of type string"),
         (lambda p: p.pop("reference"), "`reference` must be given beside experiments"),
         (
             lambda p: experiment(p).update(epsilons=[1, 0]),
             "epsilons.1` must be a number > 0, got 0",
         ),
-        (lambda p: experiment(p).update(epsilons=[-1]), "epsilons.0` must be a number > 0, got -1"),
-        (lambda p: experiment(p).update(epsilons=[float("inf")]), "epsilons.0` .*, got inf"),
         (lambda p: experiment(p).update(epsilons=[1, 1.0]), "must be a list of different numbers"),
         (
             lambda p: experiment(p).update(replicates=0),
             "replicates` must be an integer from 1 to 100000, got 0",
-        ),
-        (
-            lambda p: experiment(p).update(replicates=1.5),
-            "replicates` must be an integer .*, got 1.5",
         ),
         (
             lambda p: experiment(p).update(methods={}),
@@ -192,11 +179,6 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
         ),
         (lambda p: experiment(p).pop("epsilons"), "epsilons` must be given here or in the exper"),
         (lambda p: method(p)["params"].update(ratio_clip_bound=0), f"{PARAMS}: .*clip_bound.* 0"),
-        (lambda p: method(p)["params"].update(ratio_clip_bound=-2), f"{PARAMS}: .*clip_bound.* -2"),
-        (
-            lambda p: method(p)["params"].update(ratio_noise_multiplier=0),
-            f"{PARAMS}: .*noise_multip.* 0",
-        ),
         (
             lambda p: method(p)["params"].update(ratio_clip_bond=1),
             f"{PARAMS}: `ratio_clip_bond` must be a parameter .* (did you mean ratio_clip_bound?)",
@@ -209,16 +191,7 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
             lambda p: method(p).update(method="dp_penlty"),
             ".method` must be one of dp_barker, .*, got 'dp_penlty' (did you mean dp_penalty?)",
         ),
-        (lambda p: method(p).update(accountant="magic"), ".accountant` must be one of .* 'magic'"),
         (lambda p: method(p).update(num_iterations=5), "either an accountant or num_iterations"),
-        (
-            lambda p: method(p, "rwmh").update(epsilons=[1]),
-            "must be left out without an accountant",
-        ),
-        (
-            lambda p: method(p, "rwmh")["grid"].update(ratio_clip_bound=[0]),
-            "clip_bound=0: .*clip_bound.* 0",
-        ),
         (
             lambda p: method(p, "rwmh")["grid"].update(clip=[1]),
             "`clip` must be a parameter of rwmh",
@@ -232,9 +205,7 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
             "methods` must be one of line, got 'curve'",
         ),
         (lambda p: line(p)["model"].update(name="circl"), ".model.name` must be .*, got 'circl'"),
-        (lambda p: line(p)["data"].update(name="rows"), ".data.name` must be one of .* got 'rows'"),
         (lambda p: line(p)["data"]["params"].update(num_rows=0), "data.params: .*num_rows.* 0"),
-        (lambda p: line(p)["model"]["params"].update(prior_variance=-1), "model.params: .* -1"),
         (
             lambda p: p["outputs"]["figure1"].update(metrics=["man"]),
             ".metrics` must be one of main, got 'man' (did you mean main?)",
@@ -248,50 +219,20 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
         (lambda p: start(p).update(centre=[0]), "start.centre` must be left out, .* around_truth"),
         (lambda p: start(p).update(rule="around"), "start.centre` must be given with rule around"),
         (lambda p: start(p).update(rule="at_truth"), "since rule at_truth takes nothing else"),
-        (lambda p: start(p).update(rule="at", centre=[0]), "since rule at takes centre, got"),
-        (lambda p: start(p).update(centre=["0"]), "start.centre.0` must be a number, got '0'"),
-        (lambda p: start(p).update(centre=[]), "start.centre` must be a list of numbers, got []"),
         (lambda p: start(p).update(scale="near"), "a number > 0 or the word reference, got 'near'"),
         (lambda p: method(p).update(max_iterations=0), "max_iterations` must be an integer >= 1"),
-        (
-            lambda p: method(p, "rwmh").update(max_iterations=5),
-            "max_iterations` must be left out wi",
-        ),
         (
             lambda p: counted(p).update(accountants=["magic"]),
             "accountants` must be .*, got 'magic'",
         ),
-        (lambda p: counted(p).update(accountants=[]), "accountants` must be a list of different"),
-        (
-            lambda p: counted(p).update(method="dp_penlty"),
-            "settings.dp_penalty.method` must be one",
-        ),
-        (
-            lambda p: counted(p)["params"].pop("proposal_sd"),
-            "`proposal_sd` must be given to dp_penal",
-        ),
-        (
-            lambda p: counted(p)["params"].update(noise=1),
-            "`noise` must be a parameter of dp_penalty",
-        ),
-        (lambda p: counted(p).update(epsilons=[0]), "epsilons.0` must be a number > 0, got 0"),
         (
             lambda p: counted(p).update(epsilon=1),
             "`epsilon` must be a key of accounting.counts.sett",
         ),
-        (lambda p: p["accounting"]["counts"].update(delta=1), "counts.delta` must be a number in"),
         (lambda p: p["accounting"]["counts"].pop("num_rows"), "counts.num_rows` must be given"),
         (
             lambda p: p["outputs"]["figure2"].update(accounting=["c"]),
             "accounting` must be one of co",
-        ),
-        (
-            lambda p: p["outputs"]["figure2"].update(data=["curve"]),
-            "data` must be one of line, got",
-        ),
-        (
-            lambda p: p["outputs"]["figure2"].update(reference=["x"]),
-            "reference` must be one of line",
         ),
         (
             lambda p: p["outputs"]["figure2"].update(
@@ -333,13 +274,11 @@ def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str)
         ("a: &a {b: 1}\nc:\n  <<: *a\n  d: 1\n  d: 2\n", "line 5, key 'd' is given twice"),
         ("a: [1\n", "line 2"),
         ("- 1\n", "must be a mapping, got a list"),
-        ("a: 1\nb: gr\x07e\n", "line 2, must hold no control character, got U\\+0007"),
         ("a: 1\n\0", "line 2, must hold no control character, got U\\+0000"),
         ("a: 1\n? [b, c]\n: 1\n", "line 2, a key must be a text or a number"),
         ("a: 2026-02-30\n", "values that YAML can read, got day is out of range for month"),
         ("a: &a [*a]\n", "values that YAML can read, got Circular reference detected"),
         ("a: !!timestamp x\n", "values that YAML can read"),
-        ("a: !!bool x\n", "values that YAML can read"),
     ],
 )
 def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
