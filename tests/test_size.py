@@ -44,7 +44,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2644,
     "workflow": 1086,
     "benchmarks": 1733,
-    "tests": 45288,
+    "tests": 45228,
     "src/dpmc/*.py": 3131,
     "src/dpmc_league/*.py": 2890,
     "src/dpmc_papers/*.py": 239,
