@@ -476,7 +476,8 @@ def test_published_private_runs_are_clipped_ones_with_other_permutations():
     fits = {}
     for row in ("sep_clipped", "dp_sep"):
         for passes in (1, 2):
-            params = network_variants.published(row, 6, passes, (20.0, 8.0))
+            params = network_variants.fixed_prior(6, passes, (20.0, 8.0))
+            params = replace(params, wasted_draws=row == "dp_sep")
             fits[row, passes] = network_engine.fit(x, y, params, np.random.default_rng(3))
     one, two = (
         np.abs(fits["dp_sep", n].means[0] - fits["sep_clipped", n].means[0]).max() for n in (1, 2)
@@ -487,7 +488,7 @@ def test_published_private_runs_are_clipped_ones_with_other_permutations():
 
 
 def test_the_first_q_of_the_published_clipped_runs_has_blocks_of_norm_one():
-    params = network_variants.published("sep_clipped", 50, 40, (550.883042, 288.7679997))
+    params = network_variants.fixed_prior(50, 40, (550.883042, 288.7679997))
     assert params.noise_variance == pytest.approx(288.7679997 / 549.883042)
     chain = Chain(params, 11, 1439, spread_out=0.0)
     for name in ("shift", "precision", "prior"):
@@ -502,8 +503,6 @@ def test_named_variants_say_what_they_are():
     private = network_variants.private(50, 40, 0.1, 1.5, 0.25)
     assert (private.order, private.clip, private.floor) == ("independent", "joint", "prior")
     assert private.noise_sd(1439) == pytest.approx(2 / 40 * 0.1 * 1.5)
-    ep, sep = (network_variants.published(row, 50) for row in ("ep", "sep"))
-    assert (ep.step, sep.step, ep.refine_prior, sep.refine_prior) == (0.4, 1.0, True, True)
 
 
 @pytest.mark.parametrize("order", ["independent", "permutation"])
@@ -690,7 +689,7 @@ def test_constants_of_the_noise_have_to_make_a_variance(noise):
     with pytest.raises(
         DpmcError, match=r"^the shape of `noise` must be a finite number > 1, got (1\.0|inf)$"
     ):
-        network_variants.published("dp_sep", 5, 40, noise)
+        network_variants.fixed_prior(5, 40, noise)
 
 
 def test_scores_are_those_of_normal_predictions():

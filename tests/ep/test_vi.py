@@ -56,13 +56,13 @@ def wave(seed=3, num_rows=400, noise_sd=0.1):
     return x, np.sin(2 * x[:, 0]) + noise_sd * rng.standard_normal(num_rows)
 
 
-SETTINGS = vi.VISettings(hidden=20, num_passes=150, batch_size=50, learning_rate=0.02)
+SETTINGS = vi.Params(num_passes=150, batch_size=50, learning_rate=0.02)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     x, y = wave()
-    return vi.fit(x, y, SETTINGS, np.random.default_rng(5))
+    return vi.fit(x, y, 20, SETTINGS, np.random.default_rng(5))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -141,8 +141,8 @@ def test_predictions_are_moments_over_the_draws(fitted):
 
 def test_a_run_that_breaks_says_so_and_stays_finite():
     x, y = wave(num_rows=50)
-    settings = vi.VISettings(hidden=4, num_passes=30, learning_rate=400.0)
-    broken = vi.fit(x, y, settings, np.random.default_rng(1))
+    settings = vi.Params(num_passes=30, learning_rate=400.0)
+    broken = vi.fit(x, y, 4, settings, np.random.default_rng(1))
     assert broken.status.startswith("pass ")
     assert broken.status.endswith("of 30: the objective is not finite")
     assert len(broken.objective) < 30
@@ -153,7 +153,6 @@ def test_a_run_that_breaks_says_so_and_stays_finite():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden": 0}, r"hidden.*\b0\b"),
         ({"num_passes": 2.0}, "num_passes.*2.0"),
         ({"batch_size": 0}, r"batch_size.*\b0\b"),
         ({"num_samples": 0}, r"num_samples.*\b0\b"),
@@ -163,7 +162,7 @@ def test_a_run_that_breaks_says_so_and_stays_finite():
 )
 def test_bad_settings_are_refused(changes, message):
     with pytest.raises(DpmcError, match=message):
-        vi.VISettings(**changes)
+        vi.Params(**changes)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_bad_settings_are_refused(changes, message):
 )
 def test_bad_rows_are_refused(x, y, message):
     with pytest.raises(DpmcError, match=message):
-        vi.fit(x, y, vi.VISettings(), np.random.default_rng(1))
+        vi.fit(x, y, 20, vi.Params(), np.random.default_rng(1))
 
 
 def test_rows_of_another_width_are_not_predicted(fitted):
