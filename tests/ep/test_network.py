@@ -13,9 +13,10 @@ from dpmc.ep.network import dp_sep
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.engine import PriorFactors
-from dpmc.ep.network.factor import rectify
+from dpmc.ep.network.factor import rectify, tilted_gamma
 from dpmc.ep.network.layout import Architecture
-from dpmc.ep.network.scores import rectified_moments, scores
+from dpmc.ep.network.scores import output_moments, rectified_moments, scores
+from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Task
 from dpmc.numerics import simd
 from dpmc.numerics.simd import load, store
@@ -103,6 +104,15 @@ def test_moments_of_rectified_units_are_exact_far_into_the_tails():
     np.testing.assert_allclose(out[4], slope, rtol=1e-12)
 
 
+def test_units_that_are_always_off_or_on_are_finite():
+    mean = np.array([-1e9, -1e4, -100.0, -40.0, 40.0, 100.0, 1e4, 1e9])
+    out = np.empty((5, 8))
+    rectified_by_eights(mean, np.ones(8), out)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out[0], np.maximum(mean, 0), atol=1e-200)
+    np.testing.assert_allclose(out[1], mean > 0, atol=1e-200)
+
+
 def recovered(chain):
     """Return the derivatives that compiled code used, from the factor that it kept."""
     mean, variance = chain.layers("mean"), chain.layers("variance")
@@ -153,6 +163,18 @@ def test_a_factor_is_the_quotient_of_tilted_and_cavity(hidden, inputs):
     assert chain.arrays.counts.tolist() == [1, 0, 0, 0, 0, 0]
 
 
+def test_lanes_without_a_unit_never_change():
+    params = network_settings(
+        "dp_sep", 5, clip="joint", clip_bound=1.0, noise_multiplier=2.0, step=0.5
+    )
+    x, y = networks.rows(40, 3)
+    chain = Chain(params, 3, 40).move(x, y)
+    empty = np.setdiff1d(np.arange(chain.layout.size), chain.layout.places())
+    assert len(empty) == 14
+    assert (chain.arrays.shift[empty] == 0).all()
+    assert (chain.arrays.precision[empty] == 1).all()
+
+
 def test_layers_are_packed_and_unpacked():
     layout = Architecture(13, 3)
     first, second = np.random.default_rng(0).standard_normal((2, 13, 4))[0], np.arange(14.0)
@@ -186,6 +208,20 @@ def test_a_whole_step_of_sep_arrives_at_the_tilted_law():
         np.testing.assert_allclose(chain.layers("precision")[k], 1 / new_variance, rtol=1e-12)
         shift = new_mean / new_variance
         np.testing.assert_allclose(chain.layers("shift")[k], shift, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_private_sep_without_noise_and_clip_is_sep(learned):
+    x, y = networks.rows(60, 4)
+    law = {} if learned else {"noise_variance": 0.2}
+    plain = network_settings("sep", 10, step=0.3, **law)
+    private = network_settings("dp_sep", 10, step=0.3, precision_floor="none", **law)
+    loose = replace(private, clip="joint", clip_bound=1e9)
+    states = [Chain(params, 4, 60).move(x, y).state() for params in (plain, private, loose)]
+    np.testing.assert_allclose(states[0], states[1], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(states[0], states[2], rtol=1e-11, atol=1e-12)
+    tight = Chain(replace(private, clip="joint", clip_bound=0.1), 4, 60).move(x, y).state()
+    assert np.abs(tight - states[0]).max() > 1e-2
 
 
 def test_sites_of_ep_add_up_to_what_q_has_gained():
@@ -246,6 +282,22 @@ def test_a_step_without_a_finite_prediction_changes_nothing_but_is_counted(metho
     np.testing.assert_allclose(chain.state(), before, rtol=1e-12)
     counts = dict(zip(network_engine.COUNTS, chain.arrays.counts, strict=True))
     assert (counts["broken_steps"], counts["invalid_noise"]) == (1, 1)
+
+
+def test_no_precision_is_left_below_the_floor():
+    x, y = networks.rows(50, 3)
+    params = network_settings("dp_sep", 8, clip="joint", clip_bound=1.0, noise_multiplier=3.0)
+    for rule, low in (("prior", 5 / 6), ("published", 0.0), ("none", -math.inf)):
+        chain = Chain(replace(params, precision_floor=rule), 3, 50, spread_out=0.0).move(x, y)
+        precision = chain.arrays.precision[chain.layout.places()]
+        assert precision.min() >= low
+        raised = dict(zip(network_engine.COUNTS, chain.arrays.counts, strict=True))["raised"]
+        assert (raised > 0) == (rule != "none")
+        if rule == "published":
+            assert (precision == 1e-4).any()
+        if rule == "none":
+            assert precision.min() < 0
+        assert np.isfinite(chain.state()).all()
 
 
 def test_the_learned_noise_precision_keeps_at_least_what_its_prior_has():
@@ -351,6 +403,29 @@ def test_the_prior_is_refined_as_published():
     assert abs(shape - 6.0) > 0.1
 
 
+def test_factors_of_a_precision_are_those_of_the_printed_formulas():
+    """With 60 digits; shapes of a million lose no more than those of six."""
+    for a, b, variance, squared in (
+        (6.0, 6.0, 0.3, 2.0),
+        (3e3, 2e2, 0.01, 1e-4),
+        (1e6, 7e5, 0.2, 9),
+    ):
+        with mpmath.workdps(60):
+            values = [mpmath.mpf(v) for v in (a, b, variance, squared)]
+            p, q, u, r = values
+            z, z1, z2 = (
+                -(mpmath.log(d) + r / d) / 2 for d in (u + q / (p - 1), u + q / p, u + q / (p + 1))
+            )
+            new_a = 1 / (mpmath.exp(z2 - 2 * z1 + z) * (p + 1) / p - 1)
+            new_b = 1 / (mpmath.exp(z2 - z1) * (p + 1) / q - mpmath.exp(z1 - z) * p / q)
+            wanted = float(new_a - p), float(new_b - q)
+        factor_a, factor_b, valid = tilted_gamma(a, b, variance, squared)
+        assert valid
+        assert (factor_a, factor_b) == pytest.approx(wanted, rel=1e-13 * a, abs=1e-13 * a)
+    assert not tilted_gamma(0.5, 6.0, 0.3, 2.0)[2]
+    assert not tilted_gamma(6.0, math.nan, 0.3, 2.0)[2]
+
+
 def test_a_fit_learns_and_predicts_with_an_honest_variance():
     x, y = networks.rows(1200, 3)
     fit = network_engine.fit(
@@ -373,12 +448,36 @@ def test_a_fit_learns_and_predicts_with_an_honest_variance():
     assert fit.noise_variance == pytest.approx(rate / (shape - 1))
 
 
+def test_predictions_of_many_rows_are_those_of_each():
+    layout = Architecture(6, 3)
+    rng = np.random.default_rng(0)
+    means = tuple(rng.standard_normal(shape) for shape in layout.shapes)
+    variances = tuple(rng.uniform(0.1, 2, shape) for shape in layout.shapes)
+    x = rng.standard_normal((5000, 3))
+    mean, variance = output_moments(x, means, variances)
+    for n in (0, 17, 4999):
+        out, out_variance, _, _ = networks.forward(means, variances, x[n])
+        assert (mean[n], variance[n]) == pytest.approx((out, out_variance), rel=1e-12)
+    weights = [
+        rng.normal(m, np.sqrt(v), (40_000, *m.shape)) for m, v in zip(means, variances, strict=True)
+    ]
+    z = np.append(x[17], 1.0)
+    units = np.maximum(weights[0] @ z / 2, 0)
+    units = np.column_stack((units, np.ones(40_000)))
+    drawn = np.sum(units * weights[1], axis=1) / math.sqrt(7)
+    # Six standard errors: an error rate below 1e-8.
+    assert abs(drawn.mean() - mean[17]) < 6 * math.sqrt(variance[17] / 40_000)
+    assert drawn.var() == pytest.approx(variance[17], rel=6 * math.sqrt(8 / 40_000))
+    assert output_moments(x[:0], means, variances)[0].shape == (0,)
+
+
 def test_published_private_runs_are_clipped_ones_with_other_permutations():
     x, y = networks.rows(50, 3)
     fits = {}
     for row in ("sep_clipped", "dp_sep"):
         for passes in (1, 2):
-            params = network_variants.published(row, 6, passes, (20.0, 8.0))
+            params = network_variants.fixed_prior(6, passes, (20.0, 8.0))
+            params = replace(params, wasted_draws=row == "dp_sep")
             fits[row, passes] = network_engine.fit(x, y, params, np.random.default_rng(3))
     one, two = (
         np.abs(fits["dp_sep", n].means[0] - fits["sep_clipped", n].means[0]).max() for n in (1, 2)
@@ -389,13 +488,32 @@ def test_published_private_runs_are_clipped_ones_with_other_permutations():
 
 
 def test_the_first_q_of_the_published_clipped_runs_has_blocks_of_norm_one():
-    params = network_variants.published("sep_clipped", 50, 40, (550.883042, 288.7679997))
+    params = network_variants.fixed_prior(50, 40, (550.883042, 288.7679997))
     assert params.noise_variance == pytest.approx(288.7679997 / 549.883042)
     chain = Chain(params, 11, 1439, spread_out=0.0)
     for name in ("shift", "precision", "prior"):
         for layer in chain.layers(name):
             assert np.linalg.norm(layer) == pytest.approx(1.0)
     assert chain.layers("prior")[0][0, 0] == pytest.approx(1 / math.sqrt(600))
+
+
+def test_named_variants_say_what_they_are():
+    intended = network_variants.intended(50, 40, (550.9, 288.8), 2.44)
+    assert intended.noise_sd(1439) == pytest.approx(2 / 1439 * 2.44)
+    private = network_variants.private(50, 40, 0.1, 1.5, 0.25)
+    assert (private.order, private.clip, private.floor) == ("independent", "joint", "prior")
+    assert private.noise_sd(1439) == pytest.approx(2 / 40 * 0.1 * 1.5)
+
+
+@pytest.mark.parametrize("order", ["independent", "permutation"])
+def test_noisy_runs_say_what_they_release(order):
+    x, y = networks.rows(50, 3)
+    params = replace(network_variants.private(6, 2, 0.1, 1.5, 0.25), order=order)
+    fit = network_engine.fit(x, y, params, np.random.default_rng(3))
+    if order == "independent":
+        assert fit.releases == (("sampled_gaussian(1.5, batch_size=1, num_rows=50)", 100),)
+    else:
+        assert fit.releases == (("gaussian(1.5)", 2),)
 
 
 @pytest.mark.parametrize("order", ["independent", "permutation"])
@@ -475,6 +593,28 @@ def test_runs_that_break_say_why_and_return_the_last_proper_law():
     assert np.isfinite(fit.predict(x)[0]).all()
 
 
+def test_private_runs_with_ten_times_the_noise_stay_finite():
+    x, y = networks.rows(60, 3)
+    for seed in range(10):
+        params = network_variants.private(6, 2, 0.5, 15.0, None)
+        fit = network_engine.fit(x, y, params, np.random.default_rng(seed))
+        assert fit.status == "complete"
+        mean, variance = fit.predict(x)
+        assert np.isfinite(mean).all()
+        assert (variance > 0).all()
+        assert fit.noise_variance > 0
+
+
+def test_the_same_generator_gives_the_same_fit():
+    x, y = networks.rows(50, 3)
+    params = network_variants.private(6, 2, 0.5, 1.0, None)
+    one, two, other = (
+        network_engine.fit(x, y, params, np.random.default_rng(s)) for s in (5, 5, 6)
+    )
+    assert np.array_equal(one.means[0], two.means[0])
+    assert not np.array_equal(one.means[0], other.means[0])
+
+
 def test_memory_of_sep_does_not_grow_with_the_rows():
     layout, rng = Architecture(50, 4), np.random.default_rng(0)
     sizes = [
@@ -499,6 +639,57 @@ def test_sites_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
     message = r"^method 'ep' needs 0\.00502 GiB for its sites, and this machine has 0\.00466 GiB"
     with pytest.raises(DpmcError, match=message):
         network_engine.fit(x, y, network_settings("ep"), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hidden": 0}, r"hidden.*\b0\b"),
+        ({"sites": "none", "step": 0.5}, r"^`step` must be 1 with sites='none', got 0\.5$"),
+        ({"noise_rule": "own"}, r"noise_rule.*'own'"),
+        ({"precision_floor": "zero"}, r"precision_floor.*'zero'"),
+        ({"noise_variance": 0.0}, r"noise_variance.*0\.0"),
+    ],
+)
+def test_bad_settings_of_a_network_are_refused(settings, message):
+    with pytest.raises(DpmcError, match=message):
+        NetworkSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (
+            np.ones(3),
+            np.ones(3),
+            r"^`x` must have at least one row and one column, got shape \(3,\)$",
+        ),
+        (np.ones((0, 2)), np.ones(0), r"^`x` must have at least one row .*, got shape \(0, 2\)$"),
+        (np.ones((3, 2)), np.ones(4), r"^`y` must have shape \(3,\), got \(4,\)$"),
+    ],
+)
+def test_bad_rows_are_refused(x, y, message):
+    with pytest.raises(DpmcError, match=message):
+        network_engine.fit(x, y, network_settings("sep", 3), np.random.default_rng(0))
+
+
+def test_predictions_need_the_features_of_the_fit():
+    x, y = networks.rows(5, 2)
+    fit = network_engine.fit(x, y, network_settings("sep", 3, 1), np.random.default_rng(0))
+    with pytest.raises(DpmcError, match=r"^`x` must have shape \(m, 2\), got \(5, 1\)$"):
+        fit.predict(x[:, :1])
+    with pytest.raises(
+        DpmcError, match=r"^`y` must have shape \(5,\) and at least one target, got shape \(4,\)$"
+    ):
+        scores(*fit.predict(x), fit.noise_variance, y[:4], 0.0, 1.0)
+
+
+@pytest.mark.parametrize("noise", [(1.0, 2.0), (math.inf, 2.0)])
+def test_constants_of_the_noise_have_to_make_a_variance(noise):
+    with pytest.raises(
+        DpmcError, match=r"^the shape of `noise` must be a finite number > 1, got (1\.0|inf)$"
+    ):
+        network_variants.fixed_prior(5, 40, noise)
 
 
 def test_scores_are_those_of_normal_predictions():

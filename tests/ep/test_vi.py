@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from dpmc.ep.network import vi
 from dpmc.ep.network.vi import VIState, backward, forward, objective_and_gradient
+from dpmc.types import DpmcError
 
 
 def problem(seed=1, hidden=4, dim=3, batch_size=6, num_samples=5):
@@ -55,13 +56,13 @@ def wave(seed=3, num_rows=400, noise_sd=0.1):
     return x, np.sin(2 * x[:, 0]) + noise_sd * rng.standard_normal(num_rows)
 
 
-SETTINGS = vi.VISettings(hidden=20, num_passes=150, batch_size=50, learning_rate=0.02)
+SETTINGS = vi.Params(num_passes=150, batch_size=50, learning_rate=0.02)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     x, y = wave()
-    return vi.fit(x, y, SETTINGS, np.random.default_rng(5))
+    return vi.fit(x, y, 20, SETTINGS, np.random.default_rng(5))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -125,6 +126,11 @@ def test_it_learns_a_function_and_its_noise(fitted):
     assert len(fitted.objective) == SETTINGS.num_passes
 
 
+def test_it_is_less_certain_away_from_the_rows(fitted):
+    near = fitted.predict(np.array([[0.0], [1.0]]))[1].max()
+    assert fitted.predict(np.array([[8.0], [-8.0]]))[1].min() > 4 * near
+
+
 def test_predictions_are_moments_over_the_draws(fitted):
     x = np.array([[0.3], [-1.7]])
     outputs = forward(fitted.draws, np.column_stack([x, np.ones(2)]), fitted.hidden).output
@@ -135,10 +141,50 @@ def test_predictions_are_moments_over_the_draws(fitted):
 
 def test_a_run_that_breaks_says_so_and_stays_finite():
     x, y = wave(num_rows=50)
-    settings = vi.VISettings(hidden=4, num_passes=30, learning_rate=400.0)
-    broken = vi.fit(x, y, settings, np.random.default_rng(1))
+    settings = vi.Params(num_passes=30, learning_rate=400.0)
+    broken = vi.fit(x, y, 4, settings, np.random.default_rng(1))
     assert broken.status.startswith("pass ")
     assert broken.status.endswith("of 30: the objective is not finite")
     assert len(broken.objective) < 30
     values = (broken.mean, broken.log_variance, broken.noise_variance, broken.objective)
     assert all(np.isfinite(value).all() for value in values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_passes": 2.0}, "num_passes.*2.0"),
+        ({"batch_size": 0}, r"batch_size.*\b0\b"),
+        ({"num_samples": 0}, r"num_samples.*\b0\b"),
+        ({"learning_rate": 0.0}, "learning_rate.*0.0"),
+        ({"prior_precision": math.nan}, "prior_precision.*nan"),
+    ],
+)
+def test_bad_settings_are_refused(changes, message):
+    with pytest.raises(DpmcError, match=message):
+        vi.Params(**changes)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.ones(4), np.ones(4), r"`x` must have shape \(m, d\), got \(4,\)"),
+        (np.ones((4, 0)), np.ones(4), r"`x` must have .*\(4, 0\)"),
+        (np.full((4, 1), np.nan), np.ones(4), "`x` must hold finite"),
+        (
+            np.ones((4, 1)),
+            np.ones(3),
+            r"`y` must have shape \(4,\) and at least one row, got shape \(3,\)",
+        ),
+        (np.ones((0, 1)), np.ones(0), "at least one row"),
+        (np.ones((4, 1)), np.full(4, np.inf), "`y` must hold finite"),
+    ],
+)
+def test_bad_rows_are_refused(x, y, message):
+    with pytest.raises(DpmcError, match=message):
+        vi.fit(x, y, 20, vi.Params(), np.random.default_rng(1))
+
+
+def test_rows_of_another_width_are_not_predicted(fitted):
+    with pytest.raises(DpmcError, match=r"`x` must have shape \(m, 1\), got \(2, 3\)"):
+        fitted.predict(np.ones((2, 3)))

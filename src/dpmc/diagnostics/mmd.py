@@ -76,8 +76,6 @@ def _kernel_sums(x: Array, wx: Array, y: Array, wy: Array, scales: Array, within
 
     With `within`, `x` and `y` are one sample and every unordered pair is visited once.
     """
-    from dpmc.diagnostics.mmd import add_block  # Numba takes long
-
     sums = np.zeros(scales.size)
     x_squares, y_squares = np.sum(x * x, axis=1), np.sum(y * y, axis=1)
     columns = np.ascontiguousarray(y.T)

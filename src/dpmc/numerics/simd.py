@@ -22,23 +22,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir as _ir
 from numba import extending as _extending
 from numba import types as _types
-from numba.core import cgutils as _cgutils
-from numba.core import imputils as _imputils
-from numba.core.typing import templates as _templates
-from numba.np import arrayobj as _arrayobj
 
 from dpmc.numerics.compiled import njit
 
 # What Numba is made of is not annotated.
 extending: Any = _extending
-cgutils: Any = _cgutils
-ir: Any = cgutils.ir
-imputils: Any = _imputils
+ir: Any = _ir
 types: Any = _types
-templates: Any = _templates
-arrayobj: Any = _arrayobj
 
 WIDTH = 8
 # A product and the sum that it goes into may be rounded once instead of twice.
@@ -97,23 +90,35 @@ def _spread(builder: Any, value: Any) -> Any:
 
 def _operator(function: Any, kind: Any, result: Any, build: Callable[..., Any]) -> None:
     """Let a binary operator of Python work on lanes of a kind."""
-    pairs = [(kind, kind)]
-    if kind.name in SCALARS:
-        scalar = SCALARS[kind.name]
-        pairs += [(kind, scalar), (scalar, kind)]
-    cases = [templates.signature(result, *pair) for pair in pairs]
-    template = type("Lanes", (templates.ConcreteTemplate,), {"cases": cases})
-    templates.infer_global(function)(template)
+    scalar = SCALARS.get(kind.name)
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = [
-            value if isinstance(value.type, ir.VectorType) else _spread(builder, value)
-            for value in arguments
-        ]
-        return build(builder, *lanes)
+    def typed(context: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lanes = [
+                value if isinstance(value.type, ir.VectorType) else _spread(builder, value)
+                for value in arguments
+            ]
+            return build(builder, *lanes)
 
-    for pair in pairs:
-        imputils.lower_builtin(function, *pair)(code)
+        sides = (kind if a == kind else scalar, kind if b == kind else scalar)
+        return result(*sides), code
+
+    apply = _intrinsic(typed)
+
+    @extending.overload(function, jit_options={"forceinline": True})  # type: ignore[untyped-decorator]
+    def applied(a: Any, b: Any) -> Any:
+        def call(a: Any, b: Any) -> Any:
+            return apply(a, b)
+
+        fits = kind in (a, b) and all(one == kind or _scalar(one, scalar) for one in (a, b))
+        return call if fits else None
+
+
+def _scalar(one: Any, scalar: Any) -> bool:
+    """Whether a number may stand beside lanes: an integer also beside floats."""
+    if isinstance(one, types.Integer | types.IntegerLiteral):
+        return scalar is not None
+    return scalar == types.float64 and isinstance(one, types.Float)
 
 
 def _arithmetic(name: str) -> Callable[..., Any]:
@@ -151,7 +156,7 @@ _operator(operator.and_, MASK, MASK, _plain("and_"))
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, k: Any, element: Any) -> Any:
     """Pointer to eight elements of an array."""
-    data = arrayobj.make_array(kind)(context, builder, array).data
+    data = context.make_array(kind)(context, builder, array).data
     place = builder.gep(data, [k])
     return builder.bitcast(place, ir.PointerType(ir.VectorType(element, WIDTH)))
 
@@ -227,9 +232,8 @@ def root(context: Any, numbers: Any) -> Any:
     """Square roots."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector = _vector(NUMBERS)
-        kind = ir.FunctionType(vector, [vector])
-        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{WIDTH}f64")
+        kind = ir.FunctionType(_vector(NUMBERS), [_vector(NUMBERS)])
+        function = builder.module.declare_intrinsic(f"llvm.sqrt.v{WIDTH}f64", (), kind)
         return builder.call(function, arguments)
 
     return NUMBERS(NUMBERS), code

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dpmc.privacy.gaussian_noise import analytic_multiplier
-from dpmc.privacy.schedules import Accountant, Schedule, checked_accountant, delta_at, epsilon_at
+from dpmc.privacy.schedules import Schedule, delta_at, epsilon_at
 from dpmc.types import DpmcError, Guarantee, check_epsilon_delta
 
 _MAX_MULTIPLIER = 1e6
-# Up to so many rows the accountant connect_dots is much quicker than subsampled, and nearly equal:
-# it says where to look.
-_QUICK_ROWS = 60_000
 
 
 class Calibration(NamedTuple):
@@ -26,11 +22,7 @@ class Calibration(NamedTuple):
 
 
 def calibrate(
-    schedule: Schedule,
-    epsilon: float,
-    delta: float,
-    accountant: Accountant | None = None,
-    outside: Sequence[str] = (),
+    schedule: Schedule, epsilon: float, delta: float, outside: Sequence[str] = ()
 ) -> Calibration:
     """Least noise multiplier of four digits that keeps (epsilon, delta).
 
@@ -39,60 +31,46 @@ def calibrate(
     schedule : Schedule
     epsilon, delta : float
         The budget.
-    accountant, outside
-        See `guarantee`.
+    outside : sequence of str
+        Uses of the rows that are not accounted for.
 
     Returns
     -------
     Calibration
-        Its guarantee is at most `epsilon`; with accountant ``"subsampled"`` it is `epsilon`.
+        Its guarantee is at most `epsilon`; with rows drawn independently it is `epsilon`.
     """
-    name = checked_accountant(schedule, accountant)
     check_epsilon_delta(epsilon, delta)
-    noise_multiplier, proved = _calibrated(name, schedule, float(epsilon), float(delta))
-    return Calibration(noise_multiplier, Guarantee(proved, delta, "replace", name, tuple(outside)))
+    noise_multiplier, proved = _calibrated(schedule, float(epsilon), float(delta))
+    proof = Guarantee(proved, delta, "replace", schedule.accountant, tuple(outside))
+    return Calibration(noise_multiplier, proof)
 
 
 @functools.lru_cache(maxsize=256)
-def _calibrated(
-    name: Accountant, schedule: Schedule, epsilon: float, delta: float
-) -> tuple[float, float]:
+def _calibrated(schedule: Schedule, epsilon: float, delta: float) -> tuple[float, float]:
     """Noise multiplier and the epsilon that it is proved to keep, once a process."""
     single = analytic_multiplier(epsilon, delta)  # of one release from all rows
-    if name == "gaussian":
-        guess = single * math.sqrt(schedule.num_passes)
-    else:  # the limit of many steps, which errs by less than a factor of 2
+    independent = schedule.order == "independent"
+    if independent:  # the limit of many steps, which errs by less than a factor of 2
         guess = math.log1p(schedule.num_rows / schedule.num_passes / single**2) ** -0.5
+    else:
+        guess = single * math.sqrt(schedule.num_passes)
 
-    def excess_by(accountant: Accountant) -> Callable[[float], float]:
-        @functools.cache
-        def excess(noise_multiplier: float) -> float:
-            spent = delta_at(accountant, schedule, noise_multiplier, epsilon, delta)
-            return max(-50.0, math.log(spent / delta)) if spent > 0 else -50.0
+    @functools.cache
+    def excess(noise_multiplier: float) -> float:
+        spent = delta_at(schedule, noise_multiplier, epsilon)
+        return max(-50.0, math.log(spent / delta)) if spent > 0 else -50.0
 
-        return excess
-
-    root = None
-    if name == "subsampled" and schedule.num_rows <= _QUICK_ROWS:
-        with contextlib.suppress(DpmcError):  # refused: the search takes longer, that is all
-            root = _root(excess_by("connect_dots"), guess, -math.log(delta))
-    excess = excess_by(name)
-    root = _root(excess, guess, -math.log(delta)) if root is None else root
+    root = _root(excess, guess, -math.log(delta))
     noise_multiplier = None if root is None else _least(excess, root)
     if noise_multiplier is None:
         raise DpmcError(
-            f"`epsilon` must be what accountant {name} proves at delta {delta:g} with a noise "
-            f"multiplier of at most {_MAX_MULTIPLIER:g}, got {epsilon}"
+            f"`epsilon` must be what accountant {schedule.accountant} proves at delta {delta:g} "
+            f"with a noise multiplier of at most {_MAX_MULTIPLIER:g}, got {epsilon}"
         )
-    if name == "subsampled":  # an epsilon below the budget would take as long as the search
+    if independent:  # an epsilon below the budget would take as long as the search
         return noise_multiplier, epsilon
-    proved = epsilon_at(name, schedule, noise_multiplier, delta)
-    if name != "connect_dots":  # the search for epsilon errs by 1e-7 upwards
-        proved = min(proved, epsilon)
-    while proved > epsilon:  # where the finer grid of the check is not the tighter one
-        noise_multiplier = _next(noise_multiplier)
-        proved = epsilon_at(name, schedule, noise_multiplier, delta)
-    return noise_multiplier, proved
+    # The search for epsilon errs by 1e-7 upwards.
+    return noise_multiplier, min(epsilon_at(schedule, noise_multiplier, delta), epsilon)
 
 
 def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> float | None:

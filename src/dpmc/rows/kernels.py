@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dpmc.numerics.compiled import compile_once, compile_source
@@ -311,14 +310,13 @@ def prefetch(_: Any, rows: Any, row: Any, column: Any) -> Any:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tools: Any = cgutils  # it has no types
-        array = tools.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
-        stride = tools.unpack_tuple(builder, array.strides)[0]
+        array = context.make_array(signature.args[0])(context, builder, value=args[0])
+        stride = builder.extract_value(array.strides, 0)
         number, byte, flag = ir.IntType(64), ir.IntType(8), ir.IntType(32)
         place = builder.add(builder.mul(args[1], stride), builder.mul(args[2], number(8)))
         address = builder.add(builder.ptrtoint(array.data, number), place)
         kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), flag, flag, flag])
-        function = tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
         pointer = builder.inttoptr(address, byte.as_pointer())
         # To be read, kept in all levels of the cache, data and no code.
         builder.call(function, [pointer, flag(0), flag(3), flag(1)])

@@ -42,9 +42,6 @@ class Params:
     order : {"independent", "permutation", "cyclic"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing.
-    accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
-        How the releases of all steps are composed; by default ``"subsampled"`` for rows drawn
-        independently and ``"gaussian"`` for the other orders.
     diagnostics : {"none", "exact"}
         Whether counts that depend on rows are returned. They have no noise: ``"exact"`` is
         outside of the guarantee, which says so.
@@ -55,7 +52,6 @@ class Params:
     step: float | None = None
     debias: bool = True
     order: Any = "independent"
-    accountant: Any = None
     diagnostics: Any = "none"
 
 
@@ -100,7 +96,7 @@ def fit(
     schedule = Schedule(len(rows), params.num_passes, params.order)
     outside = (COUNTERS,) if params.diagnostics == "exact" else ()
     multiplier, guarantee = noise_calibration.calibrate(
-        schedule, budget.epsilon, budget.delta, params.accountant, outside
+        schedule, budget.epsilon, budget.delta, outside
     )
     settings = MixtureSettings(
         num_passes=params.num_passes,

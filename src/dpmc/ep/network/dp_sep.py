@@ -8,7 +8,7 @@ variance are public constants or coordinates of the release.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +49,6 @@ class Params:
     order : {"independent", "permutation"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing and takes far more noise.
-    accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
-        How the releases of all steps are composed; by default ``"subsampled"`` for rows drawn
-        independently and ``"gaussian"`` for permutations.
     diagnostics : {"none", "exact"}
         Whether counts that depend on rows are returned. They have no noise: ``"exact"`` is
         outside of the guarantee, which says so.
@@ -64,7 +61,6 @@ class Params:
     prior_precision: float | None = None
     prior_scale: float = 1.0
     order: Any = "independent"
-    accountant: Any = None
     diagnostics: Any = "none"
 
 
@@ -101,13 +97,11 @@ def fit(
         or contributes nothing.
     """
     budget = required(budget)
-    learned = params.noise_variance is None
-    precision: Literal["released", "public"] = "released" if learned else "public"
-    schedule = Schedule(len(y), params.num_passes, params.order, noise_precision=precision)
+    schedule = Schedule(len(y), params.num_passes, params.order)
     outside: tuple[str, ...] = (COUNTERS,) if params.diagnostics == "exact" else ()
     outside += (STANDARDISATION,) if task.standardised_by_rows else ()
     multiplier, guarantee = noise_calibration.calibrate(
-        schedule, budget.epsilon, budget.delta, params.accountant, outside
+        schedule, budget.epsilon, budget.delta, outside
     )
     settings = network_variants.private(
         task.hidden,

@@ -196,7 +196,7 @@ def published(
     budget = required(budget)
     noise, passes = task.noise(), params.num_passes
     if not params.intended:
-        settings = variants.published("dp_sep", task.hidden, passes, noise)
+        settings = replace(variants.fixed_prior(task.hidden, passes, noise), wasted_draws=True)
         return network_engine.fit_without_privacy(x, y, settings, rng, progress)
     multiplier = autodp_published(budget.epsilon, budget.delta, len(y), 2 * passes * len(y))
     settings = variants.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
@@ -209,43 +209,17 @@ def published(
     return Fitted(fitted, guarantee, fitted.counters)
 
 
-@dataclass(frozen=True)
-class VIParams:
-    """Settings of variational inference.
-
-    Parameters
-    ----------
-    num_passes : int
-        Passes T over the rows.
-    batch_size : int
-        Rows of one gradient.
-    num_samples : int
-        Draws of the weights for one gradient.
-    learning_rate : float
-        Step size of Adam.
-    prior_precision : float
-        Prior precision of every weight.
-    """
-
-    num_passes: int = 40
-    batch_size: int = 100
-    num_samples: int = 10
-    learning_rate: float = 1e-2
-    prior_precision: float = 1.0
-
-
 def variational(
     x: Array,
     y: Array,
     task: Task,
-    params: VIParams,
+    params: vi.Params,
     budget: Budget | None,
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> Fitted:
     """Run variational inference."""
-    settings = vi.VISettings(hidden=task.hidden, **vars(params))
-    return Fitted(vi.fit(x, y, settings, rng), NO_GUARANTEE)
+    return Fitted(vi.fit(x, y, task.hidden, params, rng), NO_GUARANTEE)
 
 
 TABLE: dict[str, Any] = {
@@ -264,6 +238,6 @@ TABLE: dict[str, Any] = {
         NetworkMethod("clipped_sep", ClippedSepParams, without_privacy(_clipped_sep)),
         NetworkMethod("dp_sep_published", PublishedParams, published),
         # Mean-field variational inference [Graves 2011].
-        NetworkMethod("vi", VIParams, variational),
+        NetworkMethod("vi", vi.Params, variational),
     )
 } | {"dp_sep": dp_sep}

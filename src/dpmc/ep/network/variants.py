@@ -1,7 +1,7 @@
 """Named variants of the settings of expectation propagation on a network.
 
-``as_published`` is :func:`published` and ``dp_valid`` :func:`private`; :func:`intended` is what the
-public code of the paper says and does not do, and not private.
+``dp_valid`` is :func:`private`; :func:`intended` is what the public code of the paper says and does
+not do, and not private.
 """
 
 from __future__ import annotations
@@ -13,35 +13,17 @@ from dpmc import checks
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.types import DpmcError
 
-# Damping of EP in the public code.
-EP_STEP = 0.4
-
-
-def published(
-    row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
-) -> NetworkSettings:
-    """Settings of the public code of [vinaroz2022dpsep] for a row of Tables 2 and 3.
-
-    Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
-    ``"dp_sep"`` are SEP with fixed noise and a fixed prior, which is that of an earlier run
-    without privacy, scaled down. Here all its precisions are equal; that they differ is what
-    the earlier run leaves in the prior.
-
-    `row` in {"ep", "sep", "sep_clipped", "dp_sep"}: row of the tables. `noise`: shape a and rate b
-    of the fixed noise precision, constants of the public code for each data set; for the two last
-    rows. The noise variance is b / (a - 1).
-    """
-    checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
-    plain = NetworkSettings(hidden=hidden, num_passes=num_passes, refine_prior=True)
-    if row == "sep":
-        return plain
-    if row == "ep":
-        return replace(plain, sites="per_row", step=EP_STEP)
-    return replace(fixed_prior(hidden, num_passes, noise), wasted_draws=row == "dp_sep")
-
 
 def fixed_prior(hidden: int, num_passes: int, noise: tuple[float, float]) -> NetworkSettings:
-    """SEP with the prior, first q and noise variance of the clipped public runs."""
+    """SEP with the prior, first q and noise variance of the clipped public runs.
+
+    The public code of [vinaroz2022dpsep] computes clipped factors and noise, and does not use them.
+    Its prior is that of an earlier run without privacy, scaled down. Here all its precisions are
+    equal; that they differ is what the earlier run leaves in the prior.
+
+    `noise`: shape a and rate b of the fixed noise precision, constants of the public code for each
+    data set. The noise variance is b / (a - 1).
+    """
     shape, rate = noise
     checks.positive("rate of noise", rate)
     if not 1 < shape < math.inf:
@@ -84,7 +66,6 @@ def private(
     noise_multiplier: float,
     noise_variance: float | None,
     step: float | None = None,
-    prior_precision: float = 1.0,
 ) -> NetworkSettings:
     """DP-SEP whose guarantee holds: independent rows, a joint clip, all of it noisy.
 
@@ -96,8 +77,6 @@ def private(
         A public constant; ``None`` learns it in two more coordinates of the release.
     step : float, optional
         By default 1 / T: after T passes, 63 per cent of the evidence is in.
-    prior_precision : float
-        Prior precision of every weight.
     """
     return NetworkSettings(
         hidden=hidden,
@@ -109,5 +88,4 @@ def private(
         noise_multiplier=noise_multiplier,
         precision_floor="prior",
         noise_variance=noise_variance,
-        prior_precision=prior_precision,
     )

@@ -173,13 +173,11 @@ _SMALL = 1e-8
 
 
 @dataclass(frozen=True)
-class VISettings:
+class Params:
     """Settings of variational inference.
 
     Parameters
     ----------
-    hidden : int
-        Hidden units H.
     num_passes : int
         Passes over the rows, each in a new order.
     batch_size : int
@@ -193,7 +191,6 @@ class VISettings:
         Precision of the N(0, 1 / precision) prior of every weight.
     """
 
-    hidden: int = 50
     num_passes: int = 40
     batch_size: int = 100
     num_samples: int = 10
@@ -201,7 +198,7 @@ class VISettings:
     prior_precision: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "num_passes", "batch_size", "num_samples"):
+        for name in ("num_passes", "batch_size", "num_samples"):
             checks.at_least(name, getattr(self, name), 1)
         checks.positive("learning_rate", self.learning_rate)
         checks.positive("prior_precision", self.prior_precision)
@@ -256,36 +253,37 @@ class VIFit:
         return output.mean(axis=0), output.var(axis=0, ddof=1)
 
 
-def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> VIFit:
+def fit(x: Array, y: Array, hidden: int, params: Params, rng: np.random.Generator) -> VIFit:
     """Fit the approximation.
 
-    `x`, shape (N, d): standardised inputs. `y`, shape (N,): standardised targets.
+    `x`, shape (N, d): standardised inputs. `y`, shape (N,): standardised targets. `hidden`: units.
 
     Returns
     -------
     VIFit
         With finite values in any case; see its status.
     """
+    checks.at_least("hidden", hidden, 1)
     z, y = _with_bias(_finite("x", x, 2)), _finite("y", y, 1)
     if len(y) != len(z) or not y.size:
         raise DpmcError(
             f"`y` must have shape ({len(z)},) and at least one row, got shape {y.shape}"
         )
-    num_weights = settings.hidden * (z.shape[1] + 1) + 1
+    num_weights = hidden * (z.shape[1] + 1) + 1
     state = VIState(
         rng.standard_normal(num_weights),
         np.full(num_weights, FIRST_LOG_VARIANCE),
         0.0,
     )
-    optimiser = _Adam.of(num_weights, settings.learning_rate)
+    optimiser = _Adam.of(num_weights, params.learning_rate)
     objective: list[float] = []
     status = "complete"
-    for number in range(settings.num_passes):
+    for number in range(params.num_passes):
         # Overflow is looked for once a pass, in the objective and the state.
         with np.errstate(over="ignore", invalid="ignore"):
-            new, mean_objective = _one_pass(state, z, y, settings, optimiser, rng)
+            new, mean_objective = _one_pass(state, z, y, params, optimiser, rng)
         if not (math.isfinite(mean_objective) and all(np.isfinite(part).all() for part in new)):
-            status = f"pass {number + 1} of {settings.num_passes}: the objective is not finite"
+            status = f"pass {number + 1} of {params.num_passes}: the objective is not finite"
             break
         state = new
         objective.append(mean_objective)
@@ -298,7 +296,7 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
         objective=np.array(objective),
         status=status,
         draws=draws,
-        hidden=settings.hidden,
+        hidden=hidden,
     )
 
 
@@ -306,23 +304,23 @@ def _one_pass(
     state: VIState,
     z: Array,
     y: Array,
-    settings: VISettings,
+    params: Params,
     optimiser: _Adam,
     rng: np.random.Generator,
 ) -> tuple[VIState, float]:
     """State after one pass over the rows, and the mean objective of its steps."""
     order = rng.permutation(len(y))
     objectives = []
-    for first in range(0, len(y), settings.batch_size):
-        batch = order[first : first + settings.batch_size]
-        noise = rng.standard_normal((settings.num_samples, state.mean.size))
+    for first in range(0, len(y), params.batch_size):
+        batch = order[first : first + params.batch_size]
+        noise = rng.standard_normal((params.num_samples, state.mean.size))
         value, gradient = objective_and_gradient(
             state,
             z[batch],
             y[batch],
             noise,
             len(y),
-            settings.prior_precision,
+            params.prior_precision,
         )
         objectives.append(value)
         state = optimiser.step(state, gradient)
