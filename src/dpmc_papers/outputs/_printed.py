@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from dpmc.types import UNAVAILABLE
 from dpmc_papers.outputs._facts import number_text
-from dpmc_papers.outputs._layout import Cell
+from dpmc_papers.outputs._layout import Block, Cell, block
 from dpmc_papers.outputs._regression import replaced
 from dpmc_papers.verdicts import printed_series
 from dpmc_papers.verdicts.privacy_mark import ROUNDING
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,25 @@ def interval(low: float, high: float, printed: Number | None) -> Cell:
     return Cell((low, high), ends, (places,) * 2)
 
 
-def titled(words: str, rows: pd.DataFrame, who: str = "") -> str:
-    """Title of a block: its variant, and which epsilon holds, of `who`."""
-    told = held(rows)
-    return f"{words} ({who}{told})" if told else words
+def blocks(
+    kinds: Mapping[str, Kind],
+    runs: Callable[[Kind], pd.DataFrame],
+    rows: Mapping[Any, Sequence[str]],
+    columns: Iterable[Any],
+    cell: Callable[[Kind, Any, Any], Cell],
+    who: str = "",
+) -> tuple[Block, ...]:
+    """Blocks of the kinds that have runs, by their titles, with the epsilon that holds of `who`.
+
+    `rows` has the labels of each row, `columns` the keys of columns; `cell` is asked for each.
+    """
+    made = []
+    for title, kind in kinds.items():
+        if len(chosen := runs(kind)):
+            told = held(chosen)
+            head = f"{title} ({who}{told})" if told else title
+            made.append(block(head, rows, columns, partial(cell, kind)))
+    return tuple(made)
 
 
 def held(rows: pd.DataFrame) -> str:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from dpmc.types import UNAVAILABLE
+from dpmc_papers.outputs import _printed
 from dpmc_papers.outputs import _regression as parts
+from dpmc_papers.outputs._layout import Cell, Layout
+from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
+from dpmc_papers.plots import style
+
+TITLE = "Alparslan 2023, Table {}. Ours, and in parentheses the printed number"
+# As the thesis names them.
+PROBLEMS = {
+    "power_plant": "PowerPlant",
+    "bike_sharing": "BikeSharing",
+    "air_quality": "AirQuality",
+    "road_3d": "3droad",
+}
+Maker = Callable[["pd.Series[float]", _printed.Number | None], Cell]
 
 
 def table7_1(context: Context) -> pd.DataFrame:
@@ -114,3 +129,52 @@ def _status(rows: pd.DataFrame) -> str:
         return UNAVAILABLE
     broken = int((rows["status"] != "complete").sum())
     return "complete" if not broken else f"{broken} of {len(rows)} runs stopped"
+
+
+def layout_table7_1(context: Context) -> Layout:
+    """Table 7.1 in the layout of the document; the least of ours in a row is bold."""
+    title = TITLE.format("7.1: mean squared error of predictions")
+    return _layout(
+        context, title, "T-7.1", "number", lambda v, n: _printed.cell(parts.interval(v)[0], n, 4)
+    )
+
+
+def layout_table7_2(context: Context) -> Layout:
+    """Table 7.2 in the layout of the document: 90 % intervals of mean test errors."""
+    title = TITLE.format("7.2: 90 % intervals of the mean squared error of predictions")
+    return _layout(
+        context,
+        title,
+        "T-7.2",
+        "interval",
+        lambda v, n: _printed.interval(*parts.interval(v)[1:], n),
+    )
+
+
+def _layout(context: Context, title: str, series: str, form: str, made: Maker) -> Layout:
+    data, printed = context.metrics, Printed(context.published, series)
+    nodes = printed.values("num_nodes") or sorted(data["num_nodes"].unique())
+    problems = printed.values("problem") or context.problems(data)
+    runs = dict(list(data.groupby(["problem", "num_nodes", "variant", "method"])["mse"]))
+    nothing = pd.Series([math.nan])
+
+    def chosen(variant: str) -> pd.DataFrame:
+        return data[data["variant"].eq(variant) & data["method"].isin(parts.METHODS)]
+
+    def cell(variant: str, row: tuple[int, str], method: str) -> Cell:
+        if method not in set(chosen(variant)["method"]):
+            return Cell()
+        values = runs.get((row[1], row[0], variant, method), nothing)
+        return made(values, printed.find(problem=row[1], method=method, num_nodes=row[0]))
+
+    words = {name: style.look(name).label for name in parts.PROFILES}
+    blocks = _printed.blocks(
+        {f"{told[:1].upper()}{told[1:]}": name for name, told in words.items()},
+        chosen,
+        {(n, p): (f"J = {n}", PROBLEMS.get(p, p)) for n in nodes for p in problems},
+        parts.METHODS,
+        cell,
+    )
+    columns = tuple(style.look(name).label for name in parts.METHODS)
+    notes = ("The epsilon that holds is for the replacement of a row.",)
+    return Layout(title, ("J", "data sets"), columns, blocks, form, form == "number", notes)

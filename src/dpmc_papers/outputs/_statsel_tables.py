@@ -8,11 +8,24 @@ from typing import Any
 
 import pandas as pd
 
+from dpmc_papers.outputs import _printed
 from dpmc_papers.outputs import _statsel as parts
+from dpmc_papers.outputs._layout import Cell, Layout
+from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
 
 SETTING = ["label", "method", "variant"]
+TITLE = "Alparslan 2023, Table {}: {}. Ours, and in parentheses the printed number"
+# Blocks of Table 6.1: the label of each column.
+CHAINS = {
+    "As printed": {"pmmh": "pmmh-as_published", "mhaar": "mhaar-as_published"},
+    "Algorithm 10 with the right weights": {"pmmh": "pmmh-corrected"},
+    "Proposals as wide as serves mixing": {"pmmh": "pmmh-tuned", "mhaar": "mhaar-tuned"},
+}
+UNRELIABLE = "†"
+# Blocks of Table 6.2.
+ESTIMATES = {"As published, Algorithm 12": "exact", "By quadrature": "quadrature"}
 
 
 def table6_1(context: Context) -> pd.DataFrame:
@@ -180,3 +193,52 @@ def _privacy(group: pd.DataFrame) -> dict[str, Any]:
         "guarantee_delta": group["guarantee_delta"].max(),
         "guarantee_accountant": ", ".join(sorted(set(group["guarantee_accountant"]) - {""})),
     }
+
+
+def layout_table6_1(context: Context) -> Layout:
+    """Table 6.1 in the layout of the document: integrated times by the number of particles."""
+    long, runs = table6_1(context), context.metrics
+    times = _printed.numbers(long, ["label", "num_particles"], "iac")
+    reliable = _printed.numbers(long, ["label", "num_particles"], "reliable")
+    printed = Printed(context.published, "T-6.1")
+    counts = printed.values("num_particles") or sorted(set(long["num_particles"]))
+
+    def cell(labels: dict[str, str], count: int, method: str) -> Cell:
+        if method not in labels:
+            return Cell()
+        number = printed.find(label=f"{method}-as_published", num_particles=count)
+        at = (labels[method], count)
+        mark = UNRELIABLE if reliable.get(at) == 0 else ""
+        return _printed.cell(times.get(at, math.nan), number, 2, mark)
+
+    blocks = _printed.blocks(
+        CHAINS,
+        lambda labels: runs[runs["label"].isin(labels.values())],
+        {count: [f"{count:g}"] for count in counts},
+        ("pmmh", "mhaar"),
+        cell,
+    )
+    marks = [c.mark for body in blocks for row in body.cells for c in row]
+    note = f"{UNRELIABLE} No chain is a hundred times as long as this time: too short to tell it."
+    title = TITLE.format("6.1", "integrated autocorrelation times")
+    columns = ("Algorithm 10", "Algorithm 11")
+    return Layout(title, ("N",), columns, blocks, notes=(note,) if any(marks) else ())
+
+
+def layout_table6_2(context: Context) -> Layout:
+    """Table 6.2 in the layout of the document: errors from the median and from the maximum."""
+    long, runs = table6_2(context), context.metrics
+    errors = _printed.numbers(long, ["method", "statistic", "theta"], "mse")
+    printed = Printed(context.published, "T-6.2")
+    thetas = printed.values("theta") or sorted(set(long["theta"]))
+
+    def cell(method: str, statistic: str, theta: float) -> Cell:
+        ours = errors.get((method, statistic, theta), math.nan)
+        return _printed.cell(ours, printed.find(statistic=statistic, theta=theta), 3)
+
+    rows = {name: [name] for name in ("median", "max")}
+    title = TITLE.format("6.2", "mean squared error for median and maximum")
+    blocks = _printed.blocks(
+        ESTIMATES, lambda method: runs[runs["method"].eq(method)], rows, thetas, cell
+    )
+    return Layout(title, ("Statistic",), tuple(f"θ = {theta:g}" for theta in thetas), blocks)

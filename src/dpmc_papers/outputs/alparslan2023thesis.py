@@ -16,12 +16,10 @@ from dpmc.types import UNAVAILABLE
 from dpmc_papers.outputs import (
     _held,
     _iac,
-    _regression_layouts,
     _regression_tables,
     _slopes,
     _statsel_errors,
     _statsel_information,
-    _statsel_layouts,
     _statsel_selection,
     _statsel_tables,
 )
@@ -32,8 +30,8 @@ from dpmc_papers.plots import drawn, style
 
 table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
-layout_table7_1 = _regression_layouts.table7_1
-layout_table7_2 = _regression_layouts.table7_2
+layout_table7_1 = _regression_tables.layout_table7_1
+layout_table7_2 = _regression_tables.layout_table7_2
 table_profiles = _regression_tables.table_profiles
 table_convergence = _regression_tables.table_convergence
 
@@ -46,8 +44,8 @@ figure6_3 = _statsel_errors.information_and_autocorrelation
 figure6_5 = _statsel_selection.selection_by_theta
 table6_1 = _statsel_tables.table6_1
 table6_2 = _statsel_tables.table6_2
-layout_table6_1 = _statsel_layouts.table6_1
-layout_table6_2 = _statsel_layouts.table6_2
+layout_table6_1 = _statsel_tables.layout_table6_1
+layout_table6_2 = _statsel_tables.layout_table6_2
 table_errors = _statsel_tables.table_errors
 table_leads = _statsel_tables.table_leads
 table_monte_carlo = _statsel_tables.table_monte_carlo

@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from dpmc.types import UNAVAILABLE
 from dpmc_papers.config.grids import algorithm
 from dpmc_papers.data import mixture_rows
-from dpmc_papers.outputs import _dpsep_layouts, _dpsep_tables, _held, _slopes
+from dpmc_papers.outputs import _dpsep_tables, _held, _slopes
 from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels, style
@@ -27,10 +27,10 @@ table1 = _dpsep_tables.table1
 table2 = _dpsep_tables.table2
 table3 = _dpsep_tables.table3
 table4 = _dpsep_tables.table4
-layout_table1 = _dpsep_layouts.table1
-layout_table2 = _dpsep_layouts.table2
-layout_table3 = _dpsep_layouts.table3
-layout_table4 = _dpsep_layouts.table4
+layout_table1 = _dpsep_tables.layout_table1
+layout_table2 = _dpsep_tables.layout_table2
+layout_table3 = _dpsep_tables.layout_table3
+layout_table4 = _dpsep_tables.layout_table4
 table_tuning = _dpsep_tables.table_tuning
 
 # Half axes, in standard deviations, of the ellipse that holds 98 % of a Gaussian in two dimensions.
