@@ -32,13 +32,14 @@ import numpy as np
 import dpmc
 import exact_regressions as regressions
 import table_rows
-from dpmc.families.regression import LINEAR, LOGISTIC, POISSON, SCALED, STUDENT_T
+from dpmc.families.likelihoods import LIKELIHOODS
+from dpmc.families.regression import LINEAR, LOGISTIC, ORDINAL, POISSON, SCALED, STUDENT_T
 from dpmc.fits import Fit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.types import Array, DpmcError
 from exact_regressions import Prior, causes, named
 from rivals_of_tables import DELTA, DIFFPRIVLIB, EPSILONS, GRADIENT, append, read
-from table_rows import OWN, RARE, Rows, drawn, drawn_own, model, rare
+from table_rows import OF_MEANS, OWN, RARE, Rows, drawn, drawn_general, drawn_own, model, rare
 
 FIELDS = (
     *("case", "epsilon", "seed", "held_out", "family", "rows", "errors", "own", "inside"),
@@ -168,8 +169,12 @@ def fitted(rows: Rows, epsilon: float, seed: int, num_draws: int) -> Fit:
         if rows.family in OWN:
             fit = dpmc.fit(model(rows.family), np.column_stack([rows.x, rows.y]), **options)
         else:
-            names = ("intercept", *rows.names)
-            options |= {"likelihood": rows.family, "names": names, "num_draws": num_draws}
+            names = rows.names if rows.family == ORDINAL else ("intercept", *rows.names)
+            options |= rows.beside | {
+                "likelihood": rows.family,
+                "names": names,
+                "num_draws": num_draws,
+            }
             fit = dpmc.regression(rows.x, rows.y, **options)
     return fit
 
@@ -270,6 +275,8 @@ def coverage_cases(families: Sequence[str], sizes: Sequence[int]) -> list[Case]:
     """The cases of truths that intervals should hold."""
 
     def simulated(family: str, right: bool, size: int, seed: int) -> tuple[Rows, Array]:
+        if family in LIKELIHOODS:
+            return drawn_general(family, right, size, seed)
         return (drawn_own if family in OWN else drawn)(family, right, size, seed)
 
     return [
@@ -279,6 +286,7 @@ def coverage_cases(families: Sequence[str], sizes: Sequence[int]) -> list[Case]:
             lambda seed, given=(family, right, size): simulated(*given, seed)[1],
         )
         for family, right, size in itertools.product(families, (True, False), sizes)
+        if right or family not in LIKELIHOODS or family in OF_MEANS
     ]
 
 
@@ -482,7 +490,7 @@ def chosen_cases(part: str, names: Sequence[str], sizes: Sequence[int]) -> list[
         chosen = dict.fromkeys(names or table_rows.specifications())
         return [Case(name, lambda _, name=name: load(name)) for name in chosen]
     if part == "coverage":
-        families = names or [LINEAR, STUDENT_T, LOGISTIC, POISSON, *OWN]
+        families = names or [LINEAR, STUDENT_T, LOGISTIC, POISSON, *OWN, *LIKELIHOODS]
         return coverage_cases(families, sizes or [2_000, 20_000, 200_000])
     cases = rare_cases(sizes or [10_000, 100_000, 1_000_000], RARE)
     return [case for case in cases if case.name.startswith(tuple(names or [""]))]

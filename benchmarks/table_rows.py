@@ -12,8 +12,8 @@ import functools
 import math
 import os
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,17 @@ import pandas as pd
 import dpmc
 import exact_regressions as regressions
 from dpmc import priors
-from dpmc.families.regression import LOGISTIC, POISSON, STUDENT_T
+from dpmc.families.likelihoods import LIKELIHOODS
+from dpmc.families.regression import (
+    BINOMIAL,
+    LOGISTIC,
+    MULTINOMIAL,
+    NEGATIVE_BINOMIAL,
+    ORDINAL,
+    POISSON,
+    STUDENT_T,
+    WEIBULL,
+)
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError, Model
 from dpmc_papers.data import uci
@@ -44,6 +54,9 @@ GRID = 101
 BEND = 2.0
 WAITING, CURVE = "waiting", "curve"
 OWN = WAITING, CURVE
+# Likelihoods whose coefficients are those of the mean, so that a wrong variance leaves them.
+OF_MEANS = {*LIKELIHOODS} - {WEIBULL, MULTINOMIAL, ORDINAL}
+THRESHOLDS = -1.0, 0.5
 # Shape of gamma distributed waiting times whose variance is not that of exponential ones.
 SHAPE = 0.5
 
@@ -67,6 +80,8 @@ class Rows:
         Public range of the response.
     names : tuple of str
         Of the features.
+    beside : mapping of str to ndarray or int
+        What else a fit is given.
     """
 
     name: str
@@ -80,6 +95,7 @@ class Rows:
     high: Array
     responses: tuple[float, float]
     names: tuple[str, ...]
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def design(self) -> Array:
@@ -230,6 +246,48 @@ def drawn(family: str, right: bool, num_rows: int, seed: int) -> tuple[Rows, Arr
     spread = 1.0 if right else 2 ** x[:, 0]
     y = theta[0] + x @ theta[1:] + spread * noise
     return _rows(family, x, y), np.append(theta, np.nan)
+
+
+@functools.lru_cache(maxsize=1)
+def drawn_general(family: str, right: bool, num_rows: int, seed: int) -> tuple[Rows, Array]:
+    """Rows of a likelihood of the general search, and theta, NaN for what is not judged.
+
+    Two uniform features with standard normal slopes. What a wrong model leaves out: counts and
+    shares of successes whose mean varies by a gamma, or beta, distribution twice over; a shape
+    that is sixteen times larger at one end of a feature than at the other.
+    """
+    rng = stream(1, "coverage", family, right, num_rows, seed)
+    x = rng.uniform(-1, 1, (num_rows, 2))
+    theta = rng.standard_normal(3)
+    eta = theta[0] + x @ theta[1:]
+    beside: dict[str, Any] = {}
+    judged = theta
+    if family == NEGATIVE_BINOMIAL:
+        varied = rng.gamma(2, 1 / 2, num_rows) if right else rng.lognormal(-0.5, 1, num_rows)
+        y = rng.poisson(np.exp(eta) * varied)
+        judged = np.append(theta, np.nan)
+    elif family == BINOMIAL:
+        trials = 1 + rng.poisson(9, num_rows)
+        chance = _chance(eta)
+        chance = chance if right else rng.beta(2 * chance + 1e-9, 2 * (1 - chance) + 1e-9)
+        y, beside = rng.binomial(trials, chance), {"trials": trials * 1.0}
+    elif family == MULTINOMIAL:
+        other = rng.standard_normal(3)
+        whole = np.column_stack([np.zeros(num_rows), eta, other[0] + x @ other[1:]])
+        y, beside = (whole + rng.gumbel(size=whole.shape)).argmax(axis=1), {"classes": 3}
+        judged = np.append(theta, other)
+    elif family == ORDINAL:
+        y = np.digitize(x @ theta[1:] + rng.logistic(size=num_rows), THRESHOLDS)
+        beside, judged = {"classes": 3}, np.append(theta[1:], THRESHOLDS)
+    elif family == WEIBULL:
+        time, end = np.exp(eta) * rng.weibull(2, num_rows), np.exp(rng.normal(0.5, 1, num_rows))
+        y, beside = np.minimum(time, end), {"event": (time <= end) * 1.0}
+        judged = np.append(theta, math.log(0.5))
+    else:
+        shape = 2.0 if right else 4.0 ** (2 * x[:, 0])
+        y = np.exp(eta) * np.maximum(rng.gamma(shape, 1 / shape), 1e-300)
+        judged = np.append(theta, np.nan)
+    return replace(_rows(family, x, y * 1.0), beside=beside), judged
 
 
 def _nearest(chance: Callable[[Array], Array]) -> Array:

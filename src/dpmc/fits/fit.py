@@ -30,6 +30,7 @@ from dpmc.types import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpmc.fits.check import Checks
     from dpmc.fits.predictive import Prediction
     from dpmc.fits.summary import Summary
 
@@ -298,6 +299,27 @@ class Fit:
         from dpmc.fits.pictures import budget
 
         return budget(self)
+
+    def check(self) -> Checks:
+        """Checks of the model: what was released of residuals beside what the model says of them.
+
+        All of it was released together with the posterior, and paid for: it costs nothing.
+
+        Raises
+        ------
+        DpmcError
+            If the fit has released nothing of the kind, as those of `dpmc.regression` with a
+            search of its own have.
+        """
+        from dpmc.fits.check import Check, Checks
+
+        found = self.plan.details.get("checks")
+        if not found:
+            raise DpmcError(
+                "`check` must have a fit of dpmc.regression with the likelihood 'linear', "
+                f"'student_t', 'logistic' or 'poisson', got one by {self.plan.method!r}"
+            )
+        return Checks(tuple(Check(*one) for one in found))
 
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.

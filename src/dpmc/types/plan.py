@@ -62,8 +62,8 @@ class Plan:
         ``y_bound``, ``num_nodes``, ``s_sd`` and ``z_sd`` of `dpmc.linear_regression`;
         ``num_passes`` and ``repaired`` of `dpmc.mixture` and `dpmc.network`; ``statistic``,
         ``mechanism``, ``released``, ``scale`` and ``ranking`` of `dpmc.select_statistic`;
-        ``units`` and ``steps`` of `dpmc.regression`; ``dispersion`` of this and of the automatic
-        method.
+        ``units``, ``steps`` and ``checks`` of `dpmc.regression`; ``dispersion`` of this and of the
+        automatic method.
 
     Examples
     --------

@@ -99,7 +99,9 @@ def test_what_is_found_follows_from_what_was_released():
         till = Till(ledger, np.random.default_rng(0))
         dataset = Dataset.of("rows", rows, "zero")
         found, _, units, _ = run.search(till, dataset, kernels.LINEAR, True, None, 4.0, True)
-        seen.append((found.posterior.mean, found.sigma, found.dispersion, found.heavy, units))
+        seen.append(
+            (found.posterior.mean, found.sigma, found.dispersion, found.heavy, units, found.checks)
+        )
         answers = ledger.transcript
     for one, other in zip(*seen, strict=True):
         assert str(one) == str(other)

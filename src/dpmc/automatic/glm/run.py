@@ -137,6 +137,7 @@ def fit(
         details={
             "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
             "dispersion": found.dispersion[0],
+            "checks": [list(one) for one in found.checks],
             "steps": found.steps,
         },
     )

@@ -23,11 +23,12 @@ Sensitivities, under substitution of one row, with numbers of rows public:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm import checks, kernels, units
 from dpmc.automatic.glm.counts import RATES, clipped_counts, dispersion
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
@@ -36,6 +37,7 @@ from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import Offset, Units
+from dpmc.fits.check import Check
 from dpmc.progress import Progress
 from dpmc.types import Array
 
@@ -100,6 +102,7 @@ class Found:
     whitening : Whitening
     heavy : bool
         Whether residuals of a normal model have heavier tails.
+    checks : tuple of Check
     """
 
     observed: Observed
@@ -118,6 +121,7 @@ class Found:
     ones: float
     whitening: Whitening
     heavy: bool
+    checks: tuple[Check, ...]
 
 
 @dataclass
@@ -153,6 +157,7 @@ class Search:
     numbers: Array = field(default_factory=lambda: np.zeros(kernels.NUMBERS))
     variance: float = 1.0
     tails: Residuals | None = None
+    counted: tuple[Array, float, float] = field(init=False)
     kept: float = 1.0
     dispersed: float = 0.0
     distance: float = 1.0
@@ -243,8 +248,17 @@ class Search:
             observed, found, posterior(known, priors[:1]), white.basis, kept, sigma, dispersed,
             remaining, self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
-            heavy,
+            heavy, tuple(self._checks(dispersed, remaining)),
         )  # fmt: skip
+
+    def _checks(self, dispersed: tuple[float, float], remaining: float) -> Iterator[Check]:
+        """What was released of the model beside the posterior."""
+        yield from checks.of_gradients(dispersed, remaining)
+        if self.rows.kind in (LINEAR, STUDENT_T):
+            counts, noise, sigma = self.counted
+            unit = sigma / float(self.numbers[kernels.SIGMA])
+            freedom = self.freedom if self.rows.kind == STUDENT_T else None
+            yield from checks.of_residuals(counts, noise, unit, self.num_rows, freedom)
 
     def _tell(self) -> None:
         total = self.till.total
@@ -296,6 +310,7 @@ class Search:
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
             noisy, deviation = self.till.release("residuals", counts, cost)
+            self.counted = noisy, deviation, float(numbers[kernels.SIGMA])
             self.tails = tails = Residuals.of(noisy, deviation, unit)
             if kind != POISSON and (median := tails.median()) > 0:
                 usual = MEDIAN if kind == LINEAR else _median_t(self.freedom)
