@@ -64,7 +64,8 @@ def regression(
     event: Any = None,
     classes: int | None = None,
     intercept: bool = True,
-    prior_sd: float | Sequence[float] | None = None,
+    prior_sd: float | Sequence[float] | Mapping[str, float] | None = None,
+    prior_mean: float | Sequence[float] | Mapping[str, float] | None = None,
     degrees_of_freedom: float = 4.0,
     covariance: str = "auto",
     method: Any = AUTOMATIC,
@@ -118,11 +119,13 @@ def regression(
         Of ``"multinomial"`` and ``"ordinal"``: how many there are, at least 3; public.
     intercept : bool
         Whether a constant comes before the features.
-    prior_sd : float or sequence of float, optional
-        Of each coefficient, in units of the rows: normal around 0. By default the prior is in
-        units of the columns: a slope times a typical difference between two rows has a standard
-        deviation of 2.5, for responses with a scale of 2.5 typical differences between them; the
-        linear predictor of a typical row one of 10. `Fit.plan` has this prior.
+    prior_sd : float, sequence of float or mapping of str to float, optional
+        Of each coefficient, or of each by its name, in units of the rows: normal. By default the
+        prior is in units of the columns: a slope times a typical difference between two rows has a
+        standard deviation of 2.5, for responses with a scale of 2.5 typical differences between
+        them; the linear predictor of a typical row one of 10. `Fit.plan` has this prior.
+    prior_mean : float, sequence of float or mapping of str to float, optional
+        Beside `prior_sd`, for a likelihood with a search of its own; 0 for what is not named.
     degrees_of_freedom : float
         Of the Student-t distribution.
     covariance : {"auto", "robust"}
@@ -177,33 +180,35 @@ def regression(
     searched = likelihood in MODELS
     beside = {"offset": offset, "exposure": exposure, "trials": trials, "event": event}
     _check_beside(likelihood, automatic, beside, classes)
+    if not searched:
+        _check_general(
+            likelihood, method=method, covariance=covariance, start=start, prior_mean=prior_mean
+        )
+    if prior_mean is not None and (prior_sd is None or not automatic):
+        raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
     shifted = offset is not None or exposure is not None
     behind = partial(_behind, likelihood, invalid_rows, classes)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     scale = ("log_sigma",) if likelihood in SCALED else _others(likelihood, classes)
-    named = _arrays.named(names, coefficients, scale)
+    named = coefficients = _arrays.named(names, coefficients, scale)
     if likelihood == MULTINOMIAL and classes is not None:
         named = tuple(f"{name}[{k}]" for k in range(1, classes) for name in named)
     named = (*named, *scale)
     if automatic:
-        sds = None if prior_sd is None else _deviations(prior_sd, len(coefficients))
+        sds = means = None
+        if prior_sd is not None:
+            sds = _of_coefficients("prior_sd", prior_sd, coefficients)
+            checks.positive_scales("prior_sd", sds.tolist())
+        if prior_mean is not None:
+            means = _of_coefficients("prior_mean", prior_mean, coefficients, 0.0)
         count, seed, noise = checked(
             num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
         )
         check_epsilon(epsilon)
         delta = check_delta(delta, "the automatic method")
     if not searched:
-        for name, given, usual in (
-            ("method", method, AUTOMATIC),
-            ("covariance", covariance, "auto"),
-            ("start", start, None),
-        ):
-            if given is not usual and given != usual:
-                raise DpmcError(
-                    f"`{name}` must be {usual!r} with likelihood {likelihood!r}, got {given!r}"
-                )
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = general.fit(
                 dataset,
@@ -226,7 +231,7 @@ def regression(
         said |= {} if classes is None else {"classes": int(classes)}
         return _told(fitted, said, x, shifted)
     one: Any = prior_sd
-    several = np.ndim(one) > 0
+    several = isinstance(one, Mapping) or np.ndim(one) > 0
     one_sd = PRIOR_SD if one is None or several else one
     model, predictive = built(
         likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
@@ -245,6 +250,7 @@ def regression(
                 intercept=intercept,
                 offset=shifted and likelihood not in SCALED,
                 prior_sd=sds,
+                prior_mean=means,
                 freedom=float(degrees_of_freedom),
                 robust=covariance == "robust",
                 num_chains=count[0],
@@ -313,6 +319,14 @@ def _check_beside(
         raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
 
 
+def _check_general(likelihood: str, **given: Any) -> None:
+    """Refuse what a likelihood with the general search has nothing for."""
+    for name, value in given.items():
+        usual = {"method": AUTOMATIC, "covariance": "auto"}.get(name)
+        if value is not None and not (isinstance(value, str) and value == usual):
+            raise DpmcError(f"`{name}` must be {usual!r} with likelihood {likelihood!r}")
+
+
 def _others(likelihood: str, classes: int | None) -> tuple[str, ...]:
     """Names of the components behind the coefficients."""
     if likelihood == ORDINAL and classes is not None:
@@ -321,15 +335,26 @@ def _others(likelihood: str, classes: int | None) -> tuple[str, ...]:
     return (shape,) if shape else ()
 
 
-def _deviations(prior_sd: Any, count: int) -> Array:
-    """Standard deviations of coefficients, one for each."""
-    checks.positive_scales("prior_sd", prior_sd)
-    given = np.atleast_1d(np.asarray(prior_sd, dtype=np.float64))
-    if len(given) not in (1, count):
+def _of_coefficients(
+    name: str, given: Any, coefficients: Sequence[str], others: float | None = None
+) -> Array:
+    """Number of each coefficient: given one for all, in their order, or by name."""
+    if isinstance(given, Mapping):
+        unknown = [one for one in given if one not in coefficients]
+        missing = [one for one in coefficients if one not in given]
+        if unknown or (missing and others is None):
+            wrong = f"got {unknown[0]!r}" if unknown else f"got none of {missing[0]!r}"
+            raise DpmcError(f"`{name}` must be of {', '.join(map(repr, coefficients))}, {wrong}")
+        given = [given.get(one, others) for one in coefficients]
+    numbers = checks.real_array(name, [given] if np.ndim(given) == 0 else given)
+    if numbers.ndim != 1 or len(numbers) not in (1, len(coefficients)):
         raise DpmcError(
-            f"`prior_sd` must be one number, or {count}, one for each coefficient, got {len(given)}"
+            f"`{name}` must be one number, or {len(coefficients)}, one for each coefficient, got "
+            f"{len(numbers)}"
         )
-    return np.broadcast_to(given, (count,)).copy()
+    if not np.isfinite(numbers).all():
+        raise DpmcError(f"`{name}` must be finite, got {given!r}")
+    return np.broadcast_to(numbers, (len(coefficients),)).copy()
 
 
 def _behind(

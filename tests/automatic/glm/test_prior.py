@@ -14,6 +14,7 @@ from dpmc.automatic.glm.till import Till
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
+from dpmc.types import DpmcError
 from tests.automatic.glm.searches import fitted
 
 
@@ -90,3 +91,37 @@ def test_few_rows_show_their_units_for_more_of_the_budget():
     assert np.all((found.scale > 1e3 / 32) & (found.scale < 32e3))
     spent = sum(stage["share"] for stage in till.stages)
     assert 0.08 < spent < 0.3
+
+
+def test_a_prior_of_each_coefficient_by_its_name():
+    """The posterior of a normal model with little noise is the conjugate one."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2000, 2))
+    y = 1.0 + x @ [0.5, -1.0] + rng.normal(size=2000)
+    means, sds = {"x2": -0.9, "x1": 0.6}, {"x1": 0.02, "x2": 0.02, "intercept": 10.0}
+    fit, mean, sd = fitted(
+        np.column_stack([x, y]), "linear", epsilon=1e4, seed=1, prior_mean=means, prior_sd=sds
+    )
+    design = np.column_stack([np.ones(2000), x])
+    precision = np.diag([0.01, 2500.0, 2500.0])
+    whole = design.T @ design + precision
+    exact = np.linalg.solve(whole, design.T @ y + precision @ [0.0, 0.6, -0.9])
+    assert np.all(np.abs(mean[:3] - exact) < sd[:3] / 4)
+    assert np.allclose(sd[:3], np.sqrt(np.diag(np.linalg.inv(whole))), rtol=0.1)
+    assert fit.plan.prior["mean"][:3] == pytest.approx([0.0, 0.6, -0.9])
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"prior_sd": {"x1": 1.0}}, "`prior_sd` must be of 'intercept', 'x1', 'x2', got none of"),
+        ({"prior_sd": 1.0, "prior_mean": {"age": 1.0}}, "`prior_mean` must be of .* got 'age'"),
+        ({"prior_sd": 1.0, "prior_mean": [0.0, 1.0]}, "`prior_mean` must be one number, or 3"),
+        ({"prior_sd": 1.0, "prior_mean": np.inf}, "`prior_mean` must be finite"),
+        ({"prior_mean": 1.0}, "`prior_mean` must come with `prior_sd`"),
+        ({"prior_sd": -1.0}, "`prior_sd` must be"),
+    ],
+)
+def test_priors_that_are_none_are_refused(options, match):
+    with pytest.raises(DpmcError, match=match):
+        fitted(np.ones((9, 3)), "linear", **options)

@@ -47,9 +47,9 @@ class Frame:
             matrix[0, 1:] = -slopes * location
         return cls(matrix, offset, float(np.log(size)))
 
-    def given(self, sds: Array) -> tuple[Normal]:
-        """Prior of beta for independent normal coefficients around 0."""
-        return (Normal(np.zeros(len(sds)), np.diag(sds**-2.0)).through(self.matrix, self.offset),)
+    def given(self, means: Array, sds: Array) -> tuple[Normal]:
+        """Prior of beta for independent normal coefficients."""
+        return (Normal(means, np.diag(sds**-2.0)).through(self.matrix, self.offset),)
 
     def usual(self, constant: bool) -> tuple[Normal, ...]:
         """Default priors of beta, the widest first: slopes share a deviation."""

@@ -49,6 +49,7 @@ def fit(
     intercept: bool = True,
     offset: bool = False,
     prior_sd: Array | None = None,
+    prior_mean: Array | None = None,
     freedom: float = 4.0,
     robust: bool = False,
     num_chains: int = 4,
@@ -71,8 +72,9 @@ def fit(
     intercept : bool
     offset : bool
         Whether a column behind the features is a known part of the linear predictor.
-    prior_sd : ndarray of shape (d,), optional
-        Of the coefficients, around 0; by default the prior is in units of the columns.
+    prior_sd, prior_mean : ndarray of shape (d,), optional
+        Of the coefficients, the mean 0 if it is not given; without `prior_sd` the prior is in units
+        of the columns.
     freedom : float
         Of the Student-t distribution.
     robust : bool
@@ -106,7 +108,7 @@ def fit(
     with told(guarantee, ledger.records):
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress,
-            offset,
+            offset, prior_mean,
         )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
     without = _without(found, frame, prior)
@@ -170,6 +172,7 @@ def search(
     start: Array | None = None,
     progress: Progress = silent,
     offset: bool = False,
+    prior_mean: Array | None = None,
 ) -> tuple[Found, Frame, Units, Normal]:
     """What a search finds: all that is computed from rows and not released by others."""
     x = dataset.x
@@ -186,7 +189,11 @@ def search(
     location, scale = found_units.location[features], found_units.scale[features]
     response = (found_units.location[-1], found_units.scale[-1]) if scaled else (-known.centre, 1.0)
     frame = Frame.of(location, scale, response, intercept)
-    priors = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
+    priors: tuple[Normal, ...] = frame.usual(intercept)
+    if prior_sd is not None:
+        priors = frame.given(
+            np.zeros_like(prior_sd) if prior_mean is None else prior_mean, prior_sd
+        )
     rows = Rows(x, location, scale, intercept, kind)
     if start is not None:
         count = rows.dim
