@@ -362,8 +362,11 @@ def test_columns_whose_entries_are_rows_themselves_are_refused(invalid_rows):
     for column in pairs:
         with pytest.raises(DpmcError, match="column 'p' must hold real numbers, got others"):
             Dataset.of("rows", pl.DataFrame({"p": column}), invalid_rows)
-    with pytest.raises(DpmcError, match="must be rows of numbers, got LazyFrame"):
-        Dataset.of("rows", pl.DataFrame({"p": [1.0]}).lazy(), invalid_rows)
+
+
+def test_a_query_is_the_table_that_it_makes():
+    query = pl.DataFrame({"p": [1.0, 2.0]}).lazy().with_columns(pl.col("p") * 2)
+    assert Dataset.of("rows", query).x.tolist() == [[2.0], [4.0]]
 
 
 def test_a_matrix_is_an_array():

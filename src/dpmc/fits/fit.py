@@ -179,7 +179,8 @@ class Fit:
         Parameters
         ----------
         x : array_like of shape (m, p) or int
-            Features of new rows, which are not private; of a mixture how many rows to draw.
+            Features of new rows, which are not private, or a table with the columns of a formula;
+            of a mixture how many rows to draw.
         seed : int, optional
             Makes the responses repeatable.
 
@@ -193,6 +194,7 @@ class Fit:
         DpmcError
             If the fit does not know how responses arise, or rows do not fit it.
         """
+        from dpmc.fits import new_rows
         from dpmc.fits.predictive import responses
 
         if not self.plan.likelihood:
@@ -204,6 +206,7 @@ class Fit:
         if seed is not None:
             checks.at_least("seed", seed, 0)
         rng = np.random.default_rng(seed)
+        x, _ = new_rows.read(self.plan.likelihood, x)
         return responses(self.plan.likelihood, draws, x, rng)
 
     def save(self, path: str | Path) -> None:

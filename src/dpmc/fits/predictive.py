@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.formulas.design import Design, refuse_missing_columns
-from dpmc.types import Array, DpmcError, collected, is_frame, labels
+from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NETWORK, MIXTURE = "network", "mixture"
@@ -40,8 +39,6 @@ def responses(
     name = likelihood["name"]
     if name == MIXTURE:
         return _mixture(likelihood, draws, x, rng)
-    if "formula" in likelihood and not isinstance(x, np.ndarray):
-        x = _designed(likelihood, x)
     rows = _in_order(likelihood, checks.real_array("x", x), x)
     if rows.ndim != 2:
         raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
@@ -60,24 +57,6 @@ def responses(
     predictor = draws[:, :num_coefficients] @ rows.T
     scale = np.exp(draws[:, -1:]) if scaled else np.empty(0)
     return _REGRESSIONS[name](predictor, scale, likelihood, rng)
-
-
-def _designed(likelihood: Mapping[str, Any], x: Any) -> Array:
-    """Features that the formula of a fit makes of the columns of new rows."""
-    design = Design.of(**likelihood["formula"])
-    frame = collected(x)
-    if not is_frame(frame):
-        kind = type(frame).__name__
-        raise DpmcError(f"`x` must be a data frame with columns of the formula, got {kind}")
-    refuse_missing_columns(labels(frame), design.new_columns, "`x`")
-    if list(design.names) != likelihood["columns"]:
-        raise DpmcError("`x` must be an array of features: the formula is read otherwise by now")
-    features = design.x(frame)
-    if not np.isfinite(features).all():
-        raise DpmcError(
-            "`x` must have a number, or a declared level, in all columns of the formula, got others"
-        )
-    return features
 
 
 def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
