@@ -357,5 +357,25 @@ def test_columns_whose_entries_are_rows_themselves_are_refused(invalid_rows):
     for column in pairs:
         with pytest.raises(DpmcError, match="column 'p' must hold real numbers, got others"):
             Dataset.of("rows", pl.DataFrame({"p": column}), invalid_rows)
-    with pytest.raises(DpmcError, match="must be rows of numbers, got LazyFrame"):
-        Dataset.of("rows", pl.DataFrame({"p": [1.0]}).lazy(), invalid_rows)
+
+
+def test_a_query_is_the_table_that_it_makes():
+    query = pl.DataFrame({"p": [1.0, 2.0]}).lazy().with_columns(pl.col("p") * 2)
+    assert Dataset.of("rows", query).x.tolist() == [[2.0], [4.0]]
+
+
+def test_a_matrix_is_an_array():
+    rows = np.asmatrix(ROWS)
+    assert type(Dataset.of("rows", rows).x) is np.ndarray
+    assert (
+        dpmc.linear_regression(
+            rows, Y, epsilon=1.0, delta=1e-6, x_bound=1.0, y_bound=1.0, num_draws=5, progress=False
+        ).draws.shape[2]
+        == rows.shape[1] + 1
+    )
+
+
+@pytest.mark.parametrize("way", ["epsilon", "num_draws", "prior_sd"])
+def test_integers_beyond_all_floats_are_refused(way):
+    with pytest.raises(DpmcError, match=f"`{way}` must be "):
+        dpmc.regression(ROWS, Y, **{**SHORT, way: -(10**400) if way == "num_draws" else 10**400})

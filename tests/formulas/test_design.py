@@ -54,6 +54,8 @@ def test_names_are_those_of_columns_and_levels():
 def test_a_response_may_be_computed_or_one_of_two_levels():
     answer = Design.of("C(sex, levels=['f', 'm']) ~ age").y(ROWS)
     np.testing.assert_array_equal(answer, ROWS["sex"] == "m")
+    classes = Design.of("C(site, levels=['south', 'east', 'north']) ~ age").y(ROWS)
+    np.testing.assert_array_equal(classes, ROWS["site"].map({"south": 0, "east": 1, "north": 2}))
     np.testing.assert_array_equal(Design.of("log(dose) ~ age").y(ROWS), np.log(ROWS["dose"]))
 
 

@@ -55,14 +55,18 @@ SYNTAX = {
     "two tildes": (of("y ~ age ~ dose"), WANTED),
     "text": (of("y ~ 'age'"), "String literals are not valid"),
     "two responses": (of("y + age ~ dose"), "got 2 responses"),
-    "response that is a constant": (of("1 ~ age"), "one number, or one category of two levels"),
+    "response that is a constant": (of("1 ~ age"), "one number, or one category"),
     "response of several columns": (
         of("poly(y, 2) ~ age", {"y": (0, 1)}),
-        "one number, or one category of two levels",
+        "one number, or one category",
+    ),
+    "response of two categories": (
+        of("C(site, levels=['a', 'b']):C(sex, levels=['f', 'm']) ~ age"),
+        "one number, or one category",
     ),
     "response of three levels": (
-        of("C(site, levels=['a', 'b', 'c']) ~ age"),
-        "one category of two levels",
+        fit("C(site, levels=['a', 'b', 'c']) ~ age", likelihood="logistic"),
+        "`classes` must be",
     ),
     "no Python": (of("y ~ {age dose}"), WANTED),
 }

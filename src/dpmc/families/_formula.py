@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
 import pandas as pd
 
+from dpmc import callers
 from dpmc.fits import Fit
+from dpmc.fitting import PosteriorWarning
 from dpmc.formulas.design import DROP, Design, refuse_missing_columns
+from dpmc.formulas.syntax import LEVELS
 from dpmc.shards.tables import open_table, refuse_missing
-from dpmc.types import DpmcError, collected, is_frame, labels
+from dpmc.types import DpmcError, collected, frames, is_frame, labels
 
 P = ParamSpec("P")
+# Arguments that may name a column of the table.
+BESIDE = "offset", "exposure", "trials", "event"
+# Deviations of the noise that a count of rows has to exceed.
+CLEAR = 2.0
 
 
 def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
@@ -36,19 +44,38 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         if rest.pop("intercept", True) is not True:
             raise DpmcError("`intercept` must be left out beside a formula, which says `- 1`")
         design = Design.of(text, rest.pop("ranges", None), rest.pop("missing", DROP))
-        frame = table_of(data, design.columns)
+        beside = [name for name in BESIDE if isinstance(rest.get(name), str)]
+        frame = table_of(data, (*design.columns, *(rest[name] for name in beside)))
         x = pd.DataFrame(design.x(frame), columns=list(design.names))
-        y, offset = design.y(frame), design.added(frame)
+        offset = design.added(frame)
         if offset is not None:
             if rest.get("offset") is not None:
                 raise DpmcError("`offset` must be left out beside a formula that has offset()")
             rest["offset"] = offset
+        if design.classes is not None and design.classes > 2:
+            rest.setdefault("classes", design.classes)
+        for name in beside:
+            rest[name] = frames.entries(frames.column(frame, rest[name]))
         rest |= {"intercept": design.intercept, "invalid_rows": "zero"}
-        fit = way_in(x, y, *args[2:], **rest)  # type: ignore[arg-type]
+        fit = way_in(x, design.y(frame), *args[2:], **rest)  # type: ignore[arg-type]
         likelihood = {**fit.plan.likelihood, "formula": design.values()}
-        return replace(fit, plan=replace(fit.plan, likelihood=likelihood))
+        told = (*fit.remarks, *_few(fit, design))
+        for remark in told[len(fit.remarks) :]:
+            warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
+        return replace(fit, plan=replace(fit.plan, likelihood=likelihood), remarks=told)
 
     return door
+
+
+def _few(fit: Fit, design: Design) -> Iterator[str]:
+    """Remark on rows that do not count, from the number of those that do, released with noise."""
+    for stage in fit.plan.stages:
+        if "count" in stage and stage["count"] < CLEAR * stage["standard_error"]:
+            columns = ", ".join(repr(name) for name in design.columns)
+            yield (
+                f"Hardly any row has a possible entry in all of {columns}. A column of texts has "
+                f"none as a number: {LEVELS % 'column'} declares its levels."
+            )
 
 
 def table_of(data: Any, columns: tuple[str, ...]) -> Any:

@@ -215,7 +215,8 @@ class Fit:
         Parameters
         ----------
         x : array_like of shape (m, p) or int
-            Features of new rows, which are not private; of a mixture how many rows to draw.
+            Features of new rows, which are not private, or a table with the columns of a formula;
+            of a mixture how many rows to draw.
         kind : {"response", "mean", "probability", "linear"} or callable
             Drawn responses; their means; probabilities of a response of 1, or of each class; linear
             predictors. Of a model of one's own, and of any other, a function of a draw of theta,

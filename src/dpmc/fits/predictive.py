@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.formulas.design import Design, refuse_missing_columns
-from dpmc.types import Array, DpmcError, collected, is_frame, labels
+from dpmc.fits import new_rows
+from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NEGATIVE_BINOMIAL, BINOMIAL = "negative_binomial", "binomial"
@@ -86,8 +86,8 @@ class Predictor:
         offset, trials : array_like of shape (m,), optional
         """
         name = likelihood.get("name")
-        if "formula" in likelihood and not isinstance(x, np.ndarray):
-            x, offset = _designed(likelihood, x, offset)
+        x, added = new_rows.read(likelihood, x)
+        offset = offset if added is None else added
         rows = _in_order(likelihood, checks.real_array("x", x), x)
         if rows.ndim != 2:
             raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
@@ -218,25 +218,6 @@ def _beside(name: str, given: Any, wanted: bool, num_rows: int) -> Array:
     if known.shape != (num_rows,) or not np.isfinite(known).all():
         raise DpmcError(f"`{name}` must be {num_rows} finite numbers, one for each row of `x`")
     return known
-
-
-def _designed(likelihood: Mapping[str, Any], x: Any, offset: Any) -> tuple[Array, Any]:
-    """Features and offset that the formula of a fit makes of the columns of new rows."""
-    design = Design.of(**likelihood["formula"])
-    frame = collected(x)
-    if not is_frame(frame):
-        kind = type(frame).__name__
-        raise DpmcError(f"`x` must be a data frame with columns of the formula, got {kind}")
-    refuse_missing_columns(labels(frame), design.new_columns, "`x`")
-    if list(design.names) != likelihood["columns"]:
-        raise DpmcError("`x` must be an array of features: the formula is read otherwise by now")
-    features = design.x(frame)
-    if not np.isfinite(features).all():
-        raise DpmcError(
-            "`x` must have a number, or a declared level, in all columns of the formula, got others"
-        )
-    added = design.added(frame)
-    return features, offset if added is None else added
 
 
 def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:

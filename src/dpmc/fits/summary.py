@@ -101,6 +101,10 @@ def _facts(fit: Fit) -> Iterator[str]:
     plan = fit.plan
     if "formula" in plan.likelihood:
         yield from Design.of(**plan.likelihood["formula"]).sentences()
+    for stage in plan.stages:
+        if "count" in stage:
+            count, error = stage["count"], stage["standard_error"]
+            yield f"Rows that count: about {count:.0f} (standard error {error:.2g}, with noise)."
     if plan.noise:
         yield f"Noise: {plan.noise}."
     if plan.statement:

@@ -127,12 +127,9 @@ class Design:
         if offset is not None and (offset.uses.levels or not offset.uses.columns):
             raise DpmcError(f"`formula` must have numbers of rows in {OFFSET}(), got {text!r}")
         found = cls(text, checked, missing, parts[0], parts[1], offset)
-        levels = parts[0].uses.levels.values()
-        one = len(parts[0].names) == 1 + len(levels) and all(len(each) == 2 for each in levels)
-        if not (one and parts[0].uses.columns):
+        if len(parts[0].names) != (found.classes or 1) or not parts[0].uses.columns:
             raise DpmcError(
-                "`formula` must have one number, or one category of two levels, as its response, "
-                f"got {text!r}"
+                f"`formula` must have one number, or one category, as its response, got {text!r}"
             )
         refuse_others(ranges, "ranges", found.columns)
         refuse_others(missing, "missing", found.columns)
@@ -185,9 +182,15 @@ class Design:
         values = self.features.values(frame, self.ranges, self.missing)
         return values[:, [name != INTERCEPT for name in self.features.names]]
 
+    @property
+    def classes(self) -> int | None:
+        """Number of levels of a response that is a category."""
+        return next(map(len, self.response.uses.levels.values()), None)
+
     def y(self, frame: Any) -> Array:
-        """Responses of rows, shape (n,); of a category with two levels whether it is the second."""
-        return self.response.values(frame, self.ranges, self.missing)[:, -1]
+        """Responses of rows, shape (n,): of a category the place of its level, from 0 on."""
+        values = self.response.values(frame, self.ranges, self.missing)
+        return values[:, 0] if self.classes is None else values @ np.arange(float(self.classes))
 
     def added(self, frame: Any) -> Array | None:
         """Sum of the offsets of rows, shape (n,), if there are some."""

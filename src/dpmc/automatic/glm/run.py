@@ -179,7 +179,8 @@ def search(
     num_rows = float(len(x))
     if dataset.invalid_rows == "zero":
         valid = row_count(int(np.isfinite(x).all(axis=1).sum()))
-        noisy, _ = till.release("valid rows", valid, 0.002 * till.total)
+        noisy, deviation = till.release("valid rows", valid, 0.002 * till.total)
+        till.stages[-1] |= {"count": noisy, "standard_error": deviation}
         num_rows = min(max(noisy, 1.0), num_rows)
     scaled = kind in SCALED
     num_features = x.shape[1] - 1 - offset
