@@ -1,6 +1,8 @@
 """The picture of the README: a private posterior beside the exact one, for rows and budgets.
 
-``uv run python docs/examples/posterior.py`` writes ``docs/images/posterior.png``.
+``uv run python docs/examples/posterior.py`` writes ``docs/images/posterior.png``, and prints what
+budgets buy: root mean square errors of the posterior means in standard deviations of the exact
+posterior, and widths of its widest interval over the exact one, at the median of ten fits.
 """
 
 import sys
@@ -16,6 +18,7 @@ from statsmodels.api import Logit, add_constant
 import dpmc
 
 ROWS, BUDGETS = (1_000, 10_000, 100_000), (0.5, 1, 4)
+FITS = 10
 
 
 def simulated(num_rows):
@@ -25,16 +28,29 @@ def simulated(num_rows):
     return x, rng.random(num_rows) < 1 / (1 + np.exp(1.7 - 1.5 * x[:, 0] + x[:, 1]))
 
 
+def posterior(x, y, epsilon, seed):
+    """Draws of a private fit, shape (k, 3)."""
+    settings = {"epsilon": epsilon, "delta": 1e-6, "seed": seed, "progress": False}
+    fit = dpmc.regression(x, y, likelihood="logistic", **settings)
+    return fit.kept().reshape(-1, 3)
+
+
+def rms(errors):
+    """Root mean square."""
+    return np.sqrt(np.mean(np.square(errors)))
+
+
 def draw(ax, num_rows):
     """Panel of a number of rows."""
     x, y = simulated(num_rows)
     exact = Logit(y, add_constant(x)).fit(disp=False)
     for color, epsilon in zip(sns.color_palette("colorblind"), BUDGETS, strict=False):
-        fit = dpmc.regression(
-            x, y, likelihood="logistic", epsilon=epsilon, delta=1e-6, seed=1, progress=False
-        )
-        draws = fit.kept()[:, :, 1].ravel()
-        sns.kdeplot(x=draws, ax=ax, color=color, lw=1.3, label=f"ε = {epsilon}")
+        draws = [posterior(x, y, epsilon, seed) for seed in range(FITS)]
+        errors = [rms((one.mean(axis=0) - exact.params) / exact.bse) for one in draws]
+        widths = [(one.std(axis=0) / exact.bse).max() for one in draws]
+        told = f"error {np.median(errors):.2g}, width {np.median(widths):.3g}"
+        print(f"{num_rows:,} rows, epsilon {epsilon}: {told}")
+        sns.kdeplot(x=draws[0][:, 1], ax=ax, color=color, lw=1.3, label=f"ε = {epsilon}")
     limits = np.array(ax.get_xlim())
     grid = np.linspace(*limits, 400)
     density = norm.pdf(grid, exact.params[1], exact.bse[1])
