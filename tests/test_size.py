@@ -44,7 +44,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2644,
     "workflow": 1086,
     "benchmarks": 1799,
-    "tests": 45838,
+    "tests": 45867,
     "src/dpmc/*.py": 3131,
     "src/dpmc_league/*.py": 2890,
     "src/dpmc_papers/*.py": 239,
