@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.formulas.design import Design, refuse_missing_columns
 from dpmc.types import Array, DpmcError, collected, is_frame, labels
 
 
@@ -28,6 +27,8 @@ def read(likelihood: Mapping[str, Any], x: Any) -> tuple[Any, Array | None]:
     """
     if "formula" not in likelihood or isinstance(x, np.ndarray | list):
         return x, None
+    from dpmc.formulas.design import Design, refuse_missing_columns
+
     design, frame = Design.of(**likelihood["formula"]), collected(x)
     if not is_frame(frame):
         got = type(frame).__name__

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.formulas.design import Design
 from dpmc.types import Array, swapped
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def _facts(fit: Fit) -> Iterator[str]:
     yield f"Privacy: {fit.guarantee}."
     plan = fit.plan
     if "formula" in plan.likelihood:
+        from dpmc.formulas.design import Design  # takes long: only where there is one
+
         yield from Design.of(**plan.likelihood["formula"]).sentences()
     for stage in plan.stages:
         if "count" in stage:
