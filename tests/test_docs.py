@@ -352,10 +352,24 @@ def test_the_examples_of_shards_and_nodes_run():
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 3, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
-    run |= {"gallery.md": len(blocks("docs/gallery.md"))}
-    run |= {"league.md": 1, "shards.md": 2, "tutorial.md": len(blocks("docs/tutorial.md"))}
+    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2}
+    run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_the_page_on_formulas_runs_from_a_file_to_a_table(tmp_path, monkeypatch, capsys):
+    """The noise is random: eight posterior deviations leave an error rate far below 1e-6."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks("docs/formulas.md"):
+        exec(block, names)
+    found = names["table"].loc["sex[m]"]
+    assert abs(found["mean"] - 0.5) < 8 * found["sd"]
+    assert "Missing or impossible entries are read by public values: income as" in (
+        capsys.readouterr().out
+    )
 
 
 def test_the_example_of_the_audit_page_runs():

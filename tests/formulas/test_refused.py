@@ -149,11 +149,15 @@ PUBLIC = {
     "intercept": (fit(intercept=False), "`intercept` must be left out beside a formula"),
     "no table": (
         lambda: dpmc.regression("y ~ age", epsilon=1, delta=1e-6),
-        "a table must come second",
+        "a formula must come first and its table second",
+    ),
+    "formula=": (
+        lambda: dpmc.regression(formula="y ~ age", data=ROWS, epsilon=1, delta=1e-6),
+        "a formula must come first and its table second",
     ),
     "data=": (
         lambda: dpmc.regression("y ~ age", data=ROWS, epsilon=1, delta=1e-6),
-        "a table must come second",
+        "a formula must come first and its table second",
     ),
 }
 

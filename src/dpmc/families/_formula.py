@@ -33,12 +33,13 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
     @functools.wraps(way_in)
     def door(*args: P.args, **given: P.kwargs) -> Fit:
         text = args[0] if args else given.get("x")
-        if not isinstance(text, str):
+        if not isinstance(text, str) and not {"formula", "data"} & {*given}:
             return way_in(*args, **given)
         rest: dict[str, Any] = {key: value for key, value in given.items() if key != "x"}
-        if len(args) < 2 and "y" not in rest:
+        if not isinstance(text, str) or (len(args) < 2 and "y" not in rest):
             raise DpmcError(
-                "a table must come second, behind its formula: dpmc.regression('y ~ x', table, ...)"
+                "a formula must come first and its table second, both without a name: "
+                f"dpmc.{way_in.__name__}('y ~ x', table, ...)"
             )
         data = args[1] if len(args) > 1 else rest.pop("y")
         if rest.pop("intercept", True) is not True:
