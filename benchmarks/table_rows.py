@@ -24,7 +24,7 @@ import dpmc
 import exact_regressions as regressions
 from dpmc import priors
 from dpmc.families.likelihoods import LIKELIHOODS
-from dpmc.families.regression import (
+from dpmc.fits.predictive import (
     BINOMIAL,
     LOGISTIC,
     MULTINOMIAL,

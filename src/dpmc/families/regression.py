@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -11,20 +11,18 @@ import numpy as np
 
 from dpmc import checks, progress_bar
 from dpmc.automatic.glm import run
-from dpmc.families import _arrays, general
+from dpmc.families import _arrays, _columns, general
+from dpmc.families._columns import SCALED
 from dpmc.families._formula import by_formula
 from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.fits import Fit
 from dpmc.fits.predictive import (
-    BINOMIAL,
     LINEAR,
     LOGISTIC,
     MULTINOMIAL,
-    NEGATIVE_BINOMIAL,
     ORDINAL,
     POISSON,
     STUDENT_T,
-    WEIBULL,
 )
 from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
 from dpmc.formulas.design import DROP
@@ -39,15 +37,9 @@ MODELS: Mapping[str, Any] = {
     LOGISTIC: logistic,
     POISSON: poisson,
 }
-SCALED = (LINEAR, STUDENT_T)
 COVARIANCES = "auto", "robust"
 # Prior standard deviation of each coefficient, for a method of one's own choice.
 PRIOR_SD = 10.0
-# What responses must be, where not every number is one.
-RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
-    LOGISTIC: ("0 or 1", lambda y: (y == 0) | (y == 1)),
-    POISSON: ("at least 0", lambda y: y >= 0),
-}
 
 
 @by_formula
@@ -179,19 +171,19 @@ def regression(
     checks.one_of("covariance", covariance, COVARIANCES)
     searched = likelihood in MODELS
     beside = {"offset": offset, "exposure": exposure, "trials": trials, "event": event}
-    _check_beside(likelihood, automatic, beside, classes)
+    _columns.check_beside(likelihood, automatic, beside, classes)
     if not searched:
-        _check_general(
+        _columns.check_general(
             likelihood, method=method, covariance=covariance, start=start, prior_mean=prior_mean
         )
     if prior_mean is not None and (prior_sd is None or not automatic):
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
     shifted = offset is not None or exposure is not None
-    behind = partial(_behind, likelihood, invalid_rows, classes)
+    behind = partial(_columns.behind, likelihood, invalid_rows, classes)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
-    scale = ("log_sigma",) if likelihood in SCALED else _others(likelihood, classes)
+    scale = ("log_sigma",) if likelihood in SCALED else _columns.others(likelihood, classes)
     named = coefficients = _arrays.named(names, coefficients, scale)
     if likelihood == MULTINOMIAL and classes is not None:
         named = tuple(f"{name}[{k}]" for k in range(1, classes) for name in named)
@@ -199,10 +191,10 @@ def regression(
     if automatic:
         sds = means = None
         if prior_sd is not None:
-            sds = _of_coefficients("prior_sd", prior_sd, coefficients)
+            sds = _columns.of_coefficients("prior_sd", prior_sd, coefficients)
             checks.positive_scales("prior_sd", sds.tolist())
         if prior_mean is not None:
-            means = _of_coefficients("prior_mean", prior_mean, coefficients, 0.0)
+            means = _columns.of_coefficients("prior_mean", prior_mean, coefficients, 0.0)
         count, seed, noise = checked(
             num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
         )
@@ -289,122 +281,6 @@ def _told(fitted: Fit, likelihood: Mapping[str, Any], x: Any, shifted: bool) -> 
     """Fit whose plan says how responses arise."""
     told = _arrays.with_columns(likelihood, x) | ({"offset": True} if shifted else {})
     return replace(fitted, plan=replace(fitted.plan, family="regression", likelihood=told))
-
-
-def _check_beside(
-    likelihood: str, automatic: bool, beside: Mapping[str, Any], classes: Any
-) -> None:
-    """Refuse columns, or a number of classes, that a likelihood has nothing for."""
-    shift = {"offset", "exposure"}
-    allowed = {
-        "offset": (*MODELS, *(name for name, one in LIKELIHOODS.items() if one.size)),
-        "exposure": (POISSON, NEGATIVE_BINOMIAL),
-        "trials": (BINOMIAL,),
-        "event": (WEIBULL,),
-    }
-    for name, given in beside.items():
-        if given is None:
-            continue
-        if likelihood not in allowed[name]:
-            raise DpmcError(f"`{name}` must be None with likelihood {likelihood!r}")
-        if name in shift and not automatic and likelihood not in SCALED:
-            raise DpmcError(
-                f"`{name}` must be None beside a `method` with likelihood {likelihood!r}"
-            )
-    if likelihood == BINOMIAL and beside["trials"] is None:
-        raise DpmcError("`trials` must be given with likelihood 'binomial'")
-    if likelihood in (MULTINOMIAL, ORDINAL):
-        checks.at_least("classes", classes, 3)
-    elif classes is not None:
-        raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
-
-
-def _check_general(likelihood: str, **given: Any) -> None:
-    """Refuse what a likelihood with the general search has nothing for."""
-    for name, value in given.items():
-        usual = {"method": AUTOMATIC, "covariance": "auto"}.get(name)
-        if value is not None and not (isinstance(value, str) and value == usual):
-            raise DpmcError(f"`{name}` must be {usual!r} with likelihood {likelihood!r}")
-
-
-def _others(likelihood: str, classes: int | None) -> tuple[str, ...]:
-    """Names of the components behind the coefficients."""
-    if likelihood == ORDINAL and classes is not None:
-        return tuple(f"threshold[{k}]" for k in range(1, classes))
-    shape = LIKELIHOODS[likelihood].shape if likelihood in LIKELIHOODS else ""
-    return (shape,) if shape else ()
-
-
-def _of_coefficients(
-    name: str, given: Any, coefficients: Sequence[str], others: float | None = None
-) -> Array:
-    """Number of each coefficient: given one for all, in their order, or by name."""
-    if isinstance(given, Mapping):
-        unknown = [one for one in given if one not in coefficients]
-        missing = [one for one in coefficients if one not in given]
-        if unknown or (missing and others is None):
-            wrong = f"got {unknown[0]!r}" if unknown else f"got none of {missing[0]!r}"
-            raise DpmcError(f"`{name}` must be of {', '.join(map(repr, coefficients))}, {wrong}")
-        given = [given.get(one, others) for one in coefficients]
-    numbers = checks.real_array(name, [given] if np.ndim(given) == 0 else given)
-    if numbers.ndim != 1 or len(numbers) not in (1, len(coefficients)):
-        raise DpmcError(
-            f"`{name}` must be one number, or {len(coefficients)}, one for each coefficient, got "
-            f"{len(numbers)}"
-        )
-    if not np.isfinite(numbers).all():
-        raise DpmcError(f"`{name}` must be finite, got {given!r}")
-    return np.broadcast_to(numbers, (len(coefficients),)).copy()
-
-
-def _behind(
-    likelihood: str,
-    invalid_rows: InvalidRows,
-    classes: int | None,
-    y: Array,
-    offset: Array | None = None,
-    exposure: Array | None = None,
-    trials: Array | None = None,
-    event: Array | None = None,
-) -> Array:
-    """Columns behind the features: an offset and events, where there are such, and responses."""
-    general_ = LIKELIHOODS.get(likelihood)
-    if likelihood in RESPONSES or general_ is not None:
-        wanted, allowed = (
-            RESPONSES[likelihood] if general_ is None else (general_.wanted, general_.allowed)
-        )
-        found = np.asarray(allowed(y)) & (True if classes is None else y < classes)
-        y = _possible("y", y, f"{wanted} with likelihood {likelihood!r}", found, invalid_rows)
-    if exposure is not None:
-        positive = _possible("exposure", exposure, "positive", exposure > 0, invalid_rows)
-        offset = np.log(positive) + (0.0 if offset is None else offset)
-    if likelihood in SCALED:
-        return y if offset is None else y - offset
-    if general_ is not None and general_.size is not None and offset is None:
-        offset = np.zeros_like(y)
-    if likelihood == WEIBULL:
-        event = np.ones_like(y) if event is None else event
-        happened = (event == 0) | (event == 1)
-        event = _possible("event", event, "0 or 1", happened, invalid_rows)
-    if trials is not None:
-        counted = (trials > 0) & (trials == np.floor(trials))
-        trials = _possible("trials", trials, "a positive count", counted, invalid_rows)
-        within = ~(y > trials)  # where trials are valid
-        y = _possible("y", y, "at most `trials`", within, invalid_rows)
-    columns = [one for one in (offset, trials, event, y) if one is not None]
-    return np.concatenate(columns, axis=1)
-
-
-def _possible(
-    name: str, values: Array, wanted: str, allowed: Any, invalid_rows: InvalidRows
-) -> Array:
-    """Numbers, those that are not allowed refused or marked as invalid."""
-    wrong = np.isfinite(values) & ~allowed
-    if not wrong.any():
-        return values
-    if invalid_rows != "zero":
-        raise DpmcError(f"`{name}` must be {wanted}, unless `invalid_rows` is 'zero', got others")
-    return np.where(wrong, np.nan, values)
 
 
 def built(

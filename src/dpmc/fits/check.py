@@ -41,8 +41,8 @@ class Checks:
     Examples
     --------
     >>> print(Checks((Check("residuals above 2", 0.05, 0.005, 0.0228),)))
-                           found    error expected
-    residuals above 2       0.05    0.005   0.0228  not as the model says
+                         found    error expected
+    residuals above 2     0.05    0.005   0.0228  not as the model says
     """
 
     checks: tuple[Check, ...]

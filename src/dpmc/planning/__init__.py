@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from dpmc import checks
-from dpmc.families.regression import MODELS, RESPONSES
+from dpmc.families._columns import RESPONSES
+from dpmc.families.regression import MODELS
 from dpmc.fitting import AUTOMATIC, columns_of, is_automatic, refuse_beside_auto
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.planning import methods

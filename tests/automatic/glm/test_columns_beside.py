@@ -98,6 +98,14 @@ def test_no_offset_tells_more_of_a_row_than_it_is_charged_for(likelihood, offset
         assert seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
 
 
+def test_no_warning_tells_of_a_row():
+    x, y = np.ones((50, 1)), np.full(50, 1e308)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(DpmcError, match="must hold finite numbers only"):
+            dpmc.regression(x, y, offset=-y, epsilon=1.0, delta=1e-6, progress=False)
+
+
 REFUSED = [
     ({"offset": np.zeros(3)}, "`offset` must have one number for each of 50 rows"),
     ({"exposure": np.ones(50)}, "`exposure` must be None with likelihood 'linear'"),
