@@ -83,12 +83,7 @@ class Attacked:
 def of(method: Any, task: Task, runs: int) -> Attacked:
     """Attack a method, or return what the same attack found before, from the user's cache.
 
-    Parameters
-    ----------
-    method : module or object with ``run(task, terms)``
-    task : Task
-        On whose rows a method is attacked that fails on the Gaussian pair.
-    runs : int
+    A method that fails on the Gaussian pair is attacked on the rows of `task`.
     """
     key = identity(method)
     first = _known(key, "gaussian", runs, lambda: attack(method, neighbours.gaussian(), runs))
@@ -113,13 +108,7 @@ def identity(method: Any) -> str | None:
 def attack(method: Any, pair: Pair, runs: int, seed: int = SEED) -> Attacked:
     """Attack a method on a pair of data sets.
 
-    Parameters
-    ----------
-    method : module or object with ``run(task, terms)``
-        Or ``run_many(tasks, terms)`` as well, which returns a submission or an error for each.
-    pair : Pair
-    runs : int
-    seed : int
+    It may have ``run_many(tasks, terms)`` as well, which returns a submission or an error for each.
     """
     refused = getattr(method, "refusal", lambda task: "")(pair.data)
     if refused:

@@ -147,15 +147,7 @@ class Footing:
 
 
 def find(task: Task, terms: Terms, name: str) -> Footing:
-    """Spend a share of the budget on where the posterior is.
-
-    Parameters
-    ----------
-    task : Task
-    terms : Terms
-    name : str
-        Of the method, which keys the streams.
-    """
+    """Spend a share of the budget on where the posterior is; `name`, a method, keys the streams."""
     streams = Streams.of(terms.seed, "league", name, task.name)
     model = row_functions.without_errors(task.model)
     model_checks.check(model, task.rows.shape[1], task.bounds, False)

@@ -92,17 +92,7 @@ class Measured(NamedTuple):
 
 
 def chain(method: str, dim: int, worth: float, seed: int) -> Measured:
-    """Run one chain with a budget worth so many exact draws.
-
-    Parameters
-    ----------
-    method : str
-        One of ``CHAINS``.
-    dim : int
-    worth : float
-        k of :mod:`dpmc_league.theory`.
-    seed : int
-    """
+    """Run one chain, one of ``CHAINS``, with a budget worth k exact draws; see the theory."""
     ground = Normal.of(dim, worth, Streams.of(seed, "league", "price", method, dim))
     ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
     states = CHAINS[method](ground, ledger)

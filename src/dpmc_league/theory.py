@@ -77,12 +77,7 @@ def penalty(k: float, dim: int, num_iterations: float = math.inf) -> float:
 def hmc(k: float, dim: int, gradients: int = 1) -> float:
     """Effective draws of DP-HMC with one leapfrog step at its best settings.
 
-    Parameters
-    ----------
-    k : float
-    dim : int
-    gradients : int
-        Released in an iteration: 1 where the last is kept, 2 where it is not.
+    `gradients` are released in an iteration: 1 where the last is kept, 2 where it is not.
     """
     return penalty(k, dim) / (1 + math.sqrt(gradients / 2)) ** 2
 
@@ -90,15 +85,6 @@ def hmc(k: float, dim: int, gradients: int = 1) -> float:
 def batch_share(num_iterations: float, rate: float, noise_multiplier: float, mu: float) -> float:
     """What noisy sums over batches say of a mode, over what the budget buys of all rows.
 
-    Parameters
-    ----------
-    num_iterations : float
-        N.
-    rate : float
-        b / n, the share of the rows in a batch.
-    noise_multiplier : float
-        z of each sum, over its sensitivity.
-    mu : float
-        The budget in terms of Gaussian differential privacy.
+    Each of N sums has b / n, the `rate`, of the rows, and noise of z times its sensitivity.
     """
     return num_iterations * (rate / noise_multiplier / mu) ** 2

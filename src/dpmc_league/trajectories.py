@@ -71,18 +71,9 @@ def steps(
     for_gradients: float,
     for_ratios: float,
 ) -> Path:
-    """Run one chain of so many iterations.
+    """Run one chain of so many iterations of step size `eta`, with two noise multipliers.
 
-    Parameters
-    ----------
-    ground : Ground
-        Whose gradients may be noisy in any way that depends on the point alone.
-    ledger : Ledger
-    number : int
-    eta : float
-        Step size.
-    for_gradients, for_ratios : float
-        Noise multipliers.
+    Gradients of `ground` may be noisy in any way that depends on the point alone.
     """
     z, rng = ground.start, ground.streams.chain
     dim = len(z)

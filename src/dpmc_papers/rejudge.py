@@ -16,23 +16,11 @@ VERDICTS, POWER = "verdict.csv", "power.csv"
 
 
 def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool = False) -> str:
-    """Judge the runs of a folder again, and return in words what came out.
+    """Judge the runs of a folder again, and tell in words what came out.
 
-    Parameters
-    ----------
-    folder : Path
-        Results of one document, with the file of its runs.
-    claims : Path
-        Folder of the files of claims, each named by the key of its document.
-    write : bool
-        Whether to replace the verdicts in the folder, and the table of what they would notice.
-    notices : bool
-        Whether to say what the verdicts would notice, too.
-
-    Returns
-    -------
-    str
-        How many verdicts of each kind there are, and which differ from those in the folder.
+    Told are how many verdicts of each kind there are, and which differ from those in the folder,
+    which `write` replaces, and what they would notice with `notices`. `claims` is the folder of the
+    files of claims, each named by the key of its document.
     """
     context = results.read_runs(folder / results.RUNS)
     published = claim_file.load(claims / f"{context.config['paper']}.yaml")

@@ -33,17 +33,7 @@ OF_DOCUMENT = ("guarantees", "power", "provenance", "runs", "verdict")
 
 
 def check_paper(paper: Paper, key: str, where: str) -> None:
-    """Check the settings of a paper that fit its schema.
-
-    Parameters
-    ----------
-    paper : Paper
-        The settings.
-    key : str
-        Name of their file.
-    where : str
-        What messages start with.
-    """
+    """Check the settings of a paper that fit its schema; `key` is the name of their file."""
     with _at(where):
         if paper.paper != key:
             raise DpmcError(refusal("paper", f"{key!r}, as the file name", paper.paper))

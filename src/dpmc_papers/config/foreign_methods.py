@@ -25,15 +25,10 @@ STUDY, METHOD, VARIANT = "league_commands", "foreign", "as_published"
 
 
 def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) -> Config:
-    """Configuration of a run, of whose keys ``methods`` names a file of commands.
+    """Configuration of a run, of whose keys ``methods`` may name a file of commands.
 
-    Parameters
-    ----------
-    values : mapping
-        As for :func:`dpmc_papers.config.reader.load_config`, and ``methods``.
-    root : Path
-    check : bool
-        False for a job, whose run has checked it.
+    It is :func:`dpmc_papers.config.reader.load_config` but for that; `check` is false for a job,
+    whose run has checked it.
     """
     given = dict(values)
     methods = given.pop("methods", None)

@@ -27,12 +27,7 @@ def make_model(problem: ProblemSetup) -> Model:
 def make_data(problem: ProblemSetup, seed: int, path: Path | None = None) -> Dataset:
     """Draw the rows of a problem, keyed by its name and `seed`, or read them from a raw file.
 
-    Parameters
-    ----------
-    problem : ProblemSetup
-    seed : int
-    path : Path, optional
-        The raw file of rows that come from one; by default it is found or downloaded.
+    By default the file at `path`, of rows that come from one, is found or downloaded.
     """
     module = registry.load("data", problem.data.name)
     params = registry.parameters(module, problem.data.params)

@@ -53,21 +53,10 @@ def population(params: Params) -> Population:
 
 
 def records(params: Params, theta: float, num_rows: int, draw: int) -> Array:
-    """Records of one draw, shape (n,), not clipped.
+    """Records of one draw, shape (n,), not clipped, of the population that `params` name.
 
-    Every draw has a stream of its own, which theta does not enter: the same base variables make
-    the records of every theta.
-
-    Parameters
-    ----------
-    params : Params
-        For the population.
-    theta : float
-        In its domain.
-    num_rows : int
-        n, at least 1.
-    draw : int
-        At least 0.
+    Every draw has a stream of its own, which theta does not enter: the same base variables make the
+    records of every theta.
     """
     made = population(params)
     return made.draw(theta, stream(draw, "population records", params.population), num_rows)

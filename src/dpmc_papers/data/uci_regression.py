@@ -132,19 +132,10 @@ def split(dataset: Dataset) -> RegressionSplit:
 
 
 def by_ranges(numbers: Array, ranges: list[tuple[float, float, float]]) -> tuple[Array, Array]:
-    """Clip each column to its range and scale it to [-1, 1].
+    """Clip each column to its range, lowest, typical and highest, and scale it to [-1, 1].
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (n, p)
-    ranges : list of (lowest, typical, highest), length p
-        The typical value goes to zero, the end farther from it to -1 or 1.
-
-    Returns
-    -------
-    rows : ndarray of shape (n, p)
-    clipped : ndarray of bool of shape (n,)
-        Which rows had something beyond a range.
+    The typical value goes to zero, the end farther from it to -1 or 1. Returned are rows of the
+    shape of `numbers`, and which of them had something beyond a range.
     """
     low, typical, high = np.transpose(np.asarray(ranges, dtype=np.float64))
     inside = np.clip(numbers, low, high)

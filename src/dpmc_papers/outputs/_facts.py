@@ -163,15 +163,8 @@ class Facts:
     ) -> str:
         """How many runs each result has: the usual number, then those with another.
 
-        Parameters
-        ----------
-        experiment : str
-        variant : str, optional
-            All of them by default.
-        problems : sequence of str
-            Only those whose name starts with one of these; all of them by default.
-        algorithms : sequence of str
-            Only these; all of them by default.
+        Of all variants, or one; of problems whose name starts with one of `problems`, if there are
+        any; and of `algorithms` alone, if there are any.
         """
         rows = self._chosen(experiment, variant, problems, algorithms)
         if rows.empty:

@@ -83,22 +83,12 @@ def _epsilon(mark: str, real: pd.Series[float]) -> float:
     return math.inf if mark == NONE else float(real.max())
 
 
-def read(path: Path | str, config: Mapping[str, Any] = privacy_mark.NOTHING) -> pd.DataFrame:
-    """Read a table that :func:`summary` made.
-
-    Parameters
-    ----------
-    path : Path or str
-    config : mapping
-        The resolved configuration of the document, for a table of earlier versions, which does
-        not tell what was computed from records.
-    """
+def read(path: Path | str) -> pd.DataFrame:
+    """Read a table that :func:`summary` made."""
     try:
         table = pd.read_csv(path)
     except (OSError, ValueError) as error:
         raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
-    if "privacy" not in table:
-        table = _marked(table, config)
     if list(table.columns) != COLUMNS:
         raise DpmcError(
             f"{path}: columns must be {', '.join(COLUMNS)}, got {', '.join(table.columns)}"
@@ -106,20 +96,6 @@ def read(path: Path | str, config: Mapping[str, Any] = privacy_mark.NOTHING) -> 
     return table.assign(
         **{name: table[name].fillna("").astype(str) for name in ("privacy", *TEXTS)}
     )
-
-
-def _marked(table: pd.DataFrame, config: Mapping[str, Any]) -> pd.DataFrame:
-    """Table of earlier versions with the column that they lack."""
-    if not {*KEYS, "guarantee_epsilon", "status"} <= set(table):
-        return table
-    marks = []
-    for _, row in table.iterrows():
-        private = math.isfinite(row["guarantee_epsilon"])
-        absent = str(row["status"]).startswith(UNAVAILABLE)
-        marks.append("" if absent else _mark(row.to_frame().T, private, config))
-    unknown = [mark in ("", NO_RECORDS) for mark in marks]
-    held = table["guarantee_epsilon"].mask(pd.Series(unknown, dtype=bool))
-    return table.assign(privacy=marks, guarantee_epsilon=held).reindex(columns=COLUMNS)
 
 
 def _parts(texts: Iterable[object]) -> list[str]:

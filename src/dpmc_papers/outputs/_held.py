@@ -316,17 +316,9 @@ def figure_claimed(context: Context) -> Figure:
 def claimed(metrics: pd.DataFrame) -> pd.DataFrame:
     """Each result that claims an epsilon, with the one that holds.
 
-    Parameters
-    ----------
-    metrics : pandas.DataFrame
-        One row per run. Where guarantees for both relations of neighbours are known, that
-        for the replacement of a row counts. Estimators that are meant to be exact claim nothing.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem, algorithm, variant and epsilon: columns problem, algorithm,
-        variant, epsilon and held (infinite where there is no guarantee).
+    One row per problem, algorithm, variant and epsilon: ``held`` is infinite where there is no
+    guarantee. Where guarantees for both relations of neighbours are known, that for the replacement
+    of a row counts. Estimators that are meant to be exact claim nothing.
     """
     rows = metrics[(metrics["epsilon"] > 0) & ~metrics["algorithm"].isin(EXACT)]
     rows = rows[~rows["status"].fillna("").str.startswith(UNAVAILABLE)]

@@ -89,17 +89,8 @@ def batches(context: Context) -> Figure:
 def batch_shares(curve: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Iterations on batches with what they say, see :mod:`dpmc_league.theory`.
 
-    Parameters
-    ----------
-    curve : pandas.DataFrame
-        Of :func:`dpmc_papers.pipeline.accounting_curves.curve`.
-    settings : mapping
-        The section of ``accounting`` that it is of.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The curve with ``rate``, ``noise_multiplier``, ``passes`` and ``share``.
+    To the curve, whose section of ``accounting`` is `settings`, come ``rate``,
+    ``noise_multiplier``, ``passes`` and ``share``.
     """
     rows: list[dict[str, Any]] = []
     for row in curve.to_dict("records"):

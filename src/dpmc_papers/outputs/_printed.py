@@ -135,11 +135,8 @@ def blocks(
 def held(rows: pd.DataFrame) -> str:
     """In words which epsilon was asked for and which one holds; empty if none was.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        One row per run. Where guarantees for both relations of neighbours are known, that for
-        the replacement of a row counts.
+    Where guarantees for both relations of neighbours are known, that for the replacement of a row
+    counts.
     """
     ran = rows[rows["epsilon"].notna() & ~rows["status"].fillna("").str.startswith(UNAVAILABLE)]
     if ran.empty:

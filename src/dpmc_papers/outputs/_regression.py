@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpmc.linreg.scores import t_interval
-from dpmc.types import UNAVAILABLE, Array
+from dpmc.types import UNAVAILABLE
+from dpmc_papers.outputs._statsel import interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels as panels_style
 from dpmc_papers.plots import style
@@ -39,15 +38,6 @@ def available(context: Context) -> list[str]:
     return [
         name for name in context.problems(rows) if not unavailable(rows[rows["problem"] == name])
     ]
-
-
-def interval(values: pd.Series[float]) -> tuple[float, float, float]:
-    """Mean of runs and the ends of its 90 % Student interval, NaN for too few."""
-    finite: Array = np.asarray(values.dropna(), dtype=np.float64)
-    if len(finite) < 2:
-        return (float(finite[0]) if len(finite) else math.nan), math.nan, math.nan
-    mean, low, high = t_interval(finite)
-    return mean, low, high
 
 
 def cells(context: Context, rows: pd.DataFrame) -> Iterator[tuple[str, int, str, pd.DataFrame]]:
@@ -112,22 +102,11 @@ def against_epsilon(
 ) -> Figure:
     """Draw metrics against epsilon, one row of panels each, one column per number of nodes.
 
-    Parameters
-    ----------
-    panels : sequence of (DataFrame, str, str, str)
-        Runs, metric, further text of titles next to the number of nodes, and the vertical label.
-    shown : dict of str to Look
-    centre : {"mean", "median"}
-        Means as :func:`lines` draws them; medians with bars at the quartiles, the methods
-        side by side.
-    scale : {"log", "symlog"}
-        Of the vertical axes; of the second, linear where values are below ``SMALL``, with
-        a line at zero.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The legend gives the epsilon that holds where it is not the one asked for.
+    A panel has runs, a metric, further text of titles next to the number of nodes, and the vertical
+    label. With `centre` "mean", means are as :func:`lines` draws them; with "median", medians have
+    bars at the quartiles, the methods side by side. A `scale` of "symlog" is linear where values
+    are below ``SMALL``, with a line at zero. The legend gives the epsilon that holds where it is
+    not the one asked for.
     """
     nodes = sorted(panels[0][0]["num_nodes"].unique())
     grid = sorted(panels[0][0]["epsilon"].dropna().unique())

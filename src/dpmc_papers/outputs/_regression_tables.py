@@ -14,6 +14,7 @@ from dpmc_papers.outputs import _printed
 from dpmc_papers.outputs import _regression as parts
 from dpmc_papers.outputs._layout import Cell, Layout
 from dpmc_papers.outputs._printed import Printed
+from dpmc_papers.outputs._statsel import interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
 
@@ -35,7 +36,7 @@ def table7_1(context: Context) -> pd.DataFrame:
     column for each method, and what least squares without privacy reaches [alparslan2023thesis,
     Table 7.1].
     """
-    return _table(context, lambda rows: parts.interval(rows)[:1])
+    return _table(context, lambda rows: interval(rows)[:1])
 
 
 def table7_2(context: Context) -> pd.DataFrame:
@@ -46,7 +47,7 @@ def table7_2(context: Context) -> pd.DataFrame:
 
     [alparslan2023thesis, Table 7.2].
     """
-    return _table(context, lambda rows: parts.interval(rows)[1:], ("_lower", "_upper"))
+    return _table(context, lambda rows: interval(rows)[1:], ("_lower", "_upper"))
 
 
 def table_profiles(context: Context) -> pd.DataFrame:
@@ -135,7 +136,7 @@ def layout_table7_1(context: Context) -> Layout:
     """Table 7.1 in the layout of the document; the least of ours in a row is bold."""
     title = TITLE.format("7.1: mean squared error of predictions")
     return _layout(
-        context, title, "T-7.1", "number", lambda v, n: _printed.cell(parts.interval(v)[0], n, 4)
+        context, title, "T-7.1", "number", lambda v, n: _printed.cell(interval(v)[0], n, 4)
     )
 
 
@@ -147,7 +148,7 @@ def layout_table7_2(context: Context) -> Layout:
         title,
         "T-7.2",
         "interval",
-        lambda v, n: _printed.interval(*parts.interval(v)[1:], n),
+        lambda v, n: _printed.interval(*interval(v)[1:], n),
     )
 
 

@@ -26,14 +26,8 @@ def means(rows: pd.DataFrame, metric: str) -> float:
 def lines(axis: Axes, values: Mapping[str, Sequence[float]], ends: Mapping[str, str]) -> None:
     """Draw one line per method over the three columns, as far as it has numbers.
 
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    values : mapping of str to sequence of float
-        For each name of a line, up to three numbers.
-    ends : mapping of str to str
-        Of a name of a line, that of the method whose look it has. A line of another name
-        than its method is drawn with open markers.
+    `values` has up to three numbers for each name of a line, `ends` the method whose look it has. A
+    line of another name than its method is drawn with open markers.
     """
     count = len(values)
     for k, (name, numbers) in enumerate(values.items()):

@@ -53,17 +53,8 @@ def budget_table(context: Context) -> pd.DataFrame:
 def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
     """Quartiles of every metric per experiment, problem, method and epsilon.
 
-    Parameters
-    ----------
-    context : Context
-    metrics : sequence of str
-        Columns to summarise.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``<metric>_q1``, ``_median`` and ``_q3``, the number of runs and of
-        those that did not complete, and the guarantee.
+    Columns ``<metric>_q1``, ``_median`` and ``_q3``, the number of runs and of those that did not
+    complete, and the guarantee.
     """
     rows = context.metrics[context.metrics["epsilon"].notna()]
     keys = ["experiment", "problem", "label", "method", "variant", "epsilon"]

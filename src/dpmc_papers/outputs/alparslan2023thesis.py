@@ -25,6 +25,7 @@ from dpmc_papers.outputs import (
 )
 from dpmc_papers.outputs import _regression as parts
 from dpmc_papers.outputs._printed import Printed
+from dpmc_papers.outputs._statsel import interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, style
 
@@ -128,7 +129,7 @@ def _profile_panel(
             runs = _of(panel_rows, method, profile)["mse"].dropna()
             if runs.empty:
                 continue
-            mean, low, high = parts.interval(runs)
+            mean, low, high = interval(runs)
             at = place + 0.2 * (k - (len(profiles) - 1) / 2)
             axis.plot([low, high], [at, at], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
             axis.plot(

@@ -23,17 +23,9 @@ COLUMNS = {
 def curve(setup: Curves) -> pd.DataFrame:
     """Number of iterations of one chain that each accountant allows.
 
-    Parameters
-    ----------
-    setup : Curves
-        By label, a method with its parameters and accountants, and the budgets.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns and types of ``COLUMNS``, one row per label, accountant and epsilon in the
-        order given; 0 iterations where the budget does not last for one. `upper_bound`
-        tells whether the accountant proves that the budget is kept.
+    Columns and types are ``COLUMNS``, one row per label, accountant and epsilon in the order given;
+    0 iterations where the budget does not last for one. `upper_bound` tells whether the accountant
+    proves that the budget is kept.
     """
     rows = []
     for label, entry in setup.settings.items():

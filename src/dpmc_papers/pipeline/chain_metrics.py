@@ -105,19 +105,9 @@ def evaluate(
 def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.DataFrame:
     """Metrics of exact samples against the reference: what a perfect run reaches.
 
-    Parameters
-    ----------
-    reference : ndarray of shape (1 + baselines, M, d)
-        The reference sample, then independent samples of the same distribution.
-    seed : int or None
-        Root of the stream that draws the pairs of the kernel width.
-    problem : str
-        Name written into the table.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `evaluate`, label ``"reference"``, replicate = number of the baseline.
+    `reference`, shape (1 + baselines, M, d), has the reference sample first; `seed` is the root of
+    the stream that draws the pairs of the kernel width. Columns are as of `evaluate`, label
+    ``"reference"``, replicate = number of the baseline.
     """
     prepared = Reference.of(reference[0])
     rows = []

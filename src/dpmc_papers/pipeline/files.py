@@ -56,17 +56,8 @@ def write_text(path: str | Path, text: str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to; at the end it becomes `path`, on disk.
 
-    Nothing is left if the writing fails. A killed process leaves one hidden file.
-
-    Parameters
-    ----------
-    path : Path
-        File to write; its folder is made if need be.
-
-    Yields
-    ------
-    Path
-        Name with the same ending, of this process alone.
+    It has the same ending, and is of this process alone. Nothing is left if the writing fails; a
+    killed process leaves one hidden file. The folder is made if need be.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".partial.{os.getpid()}.{path.name}")

@@ -66,17 +66,7 @@ def commit(folder: Path) -> str | None:
 
 
 def record(root: Path, settings: str, outputs: Mapping[str, str]) -> dict[str, Any]:
-    """What the results of a document were made by.
-
-    Parameters
-    ----------
-    root : Path
-        The checkout.
-    settings : str
-        Digest of the settings of the document.
-    outputs : mapping of str to str
-        Digest of what each output was made from.
-    """
+    """What results are made by, with digests of settings and of what each output is made from."""
     known = {"date": now(), "commit": commit(root), "settings": settings, **machine()}
     return {**known, "outputs": dict(outputs)}
 

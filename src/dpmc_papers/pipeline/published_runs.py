@@ -52,13 +52,7 @@ class Run:
 
 
 def runs(work: Workload) -> list[Run]:
-    """Every run of a document but those whose run time is what is measured.
-
-    Parameters
-    ----------
-    work : Workload
-        The document, at some scale.
-    """
+    """Every run of a document but those whose run time is what is measured."""
     return [*_chains(work), *_studies(work)]
 
 
@@ -94,15 +88,7 @@ class Published(Mapping[Key, "pd.DataFrame"]):
 def population(
     work: Workload, published: Mapping[Key, pd.DataFrame]
 ) -> tuple[list[Run], list[str]]:
-    """Published runs that can be made again here, and in words which cannot.
-
-    Parameters
-    ----------
-    work : Workload
-        The document, at the scale of the results.
-    published : mapping of tuple to pandas.DataFrame
-        As `Published` has them.
-    """
+    """Published runs that can be made again here, and in words which cannot."""
     configured = runs(work)
     there = [run for run in configured if run.key in published]
     away = {name for name, setup in work.problems.items() if not problems.is_here(setup)}
@@ -117,19 +103,9 @@ def population(
 
 
 def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
-    """Draw runs at random, each as likely as any other, none twice.
+    """Draw runs at random, each as likely as any other, none twice; by problem.
 
-    Parameters
-    ----------
-    candidates : sequence of Run
-    number : int
-        All of them if there are no more.
-    seed : int
-
-    Returns
-    -------
-    list of Run
-        By problem, so that its rows are made once.
+    Rows of a problem are then made once. All runs are drawn if there are no more than `number`.
     """
     size = min(number, len(candidates))
     rng = np.random.default_rng(seed)
@@ -139,13 +115,7 @@ def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
 
 
 def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
-    """Draw one run of every method of every experiment, each of its runs as likely as any other.
-
-    Returns
-    -------
-    list of Run
-        By problem, so that its rows are made once.
-    """
+    """Draw one run of every method of every experiment, each of its runs as likely; by problem."""
     of: dict[tuple[str, str], list[Run]] = {}
     for run in candidates:
         experiment, _, label, *_ = run.key

@@ -20,17 +20,7 @@ ATTEMPTS = 3
 def make(name: str, attempt: int) -> dict[str, Any]:
     """The record of a raw file, which is found or downloaded, and verified.
 
-    Parameters
-    ----------
-    name : str
-        Key in :data:`dpmc_papers.data.uci.TABLES`.
-    attempt : int
-        From 1.
-
-    Returns
-    -------
-    dict of str to str
-        ``file`` and ``sha256``, or ``unavailable`` with the reason.
+    It has ``file`` and ``sha256``, or ``unavailable`` with the reason. `attempt` is counted from 1.
 
     Raises
     ------
@@ -99,13 +89,6 @@ def search(path: Path | str, name: str) -> int:
 
     A raw file that an earlier run could not have may have turned up. The number of its search then
     grows by one, so that all that is made from it is made again, once.
-
-    Parameters
-    ----------
-    path : Path or str
-        Of the record.
-    name : str
-        Key in :data:`dpmc_papers.data.uci.TABLES`.
     """
     from dpmc_papers.data import uci
 

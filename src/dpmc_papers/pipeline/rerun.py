@@ -89,19 +89,7 @@ def compared(
 ) -> Iterator[Compared]:
     """Make runs again, one after another, and compare each with its published rows.
 
-    Parameters
-    ----------
-    work : Workload
-        The document, for the seed and the size of its exact samples.
-    chosen : sequence of Run
-        Runs of one problem one after another.
-    published : mapping of tuple to pandas.DataFrame
-        As :class:`~dpmc_papers.pipeline.published_runs.Published` has them.
-
-    Yields
-    ------
-    Compared
-        For each run.
+    Runs of one problem come one after another; `work` has the seed and the size of exact samples.
     """
     with tempfile.TemporaryDirectory(prefix="dpmc-rerun-") as folder:
         data = _Data(work, Path(folder))
@@ -118,32 +106,19 @@ def compared(
 
 
 def outcome_of(largest: float, moved: Iterable[float]) -> Outcome:
-    """What a run is that comes out otherwise.
+    """What a run is that comes out otherwise than published, by `largest`.
 
-    Parameters
-    ----------
-    largest : float
-        By how much the run differs from the published one.
-    moved : iterable of float
-        By how much it differs from itself with other rounding, as often as that is tried. The
-        first that decides is the last that is asked for.
+    `moved` is by how much it differs from itself with other rounding, as often as that is tried;
+    the first that decides is the last that is asked for.
     """
     least = SHARE * min(largest, 1.0)
     return "rounding" if any(one > least for one in moved) else "different"
 
 
 def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.DataFrame:
-    """Make a run, and return what is measured of it.
+    """What is measured of a run that is made, from a file of rows and the seed of its document.
 
-    Parameters
-    ----------
-    run : Run
-    rows : Path
-        File of the rows.
-    reference : ndarray or None
-        The exact sample of the problem, which chains need.
-    seed : int
-        Of the document.
+    Chains need `reference`, the exact sample of the problem.
     """
     # As in jobs of the workflow: sums in several threads are rounded otherwise.
     with threadpoolctl.threadpool_limits(1):
@@ -209,15 +184,7 @@ def _why(run: Run, here: pd.DataFrame, largest: float, data: _Data, seed: int) -
 
 
 def elsewhere(*arguments: Any, kernels: str | None = None) -> pd.DataFrame:
-    """What `measured` returns in a process of its own.
-
-    Parameters
-    ----------
-    *arguments
-        Of `measured`.
-    kernels : str, optional
-        Of OpenBLAS; those that it chooses by default.
-    """
+    """What `measured` returns in a process of its own, with other kernels of OpenBLAS if asked."""
     before = os.environ.get(KERNEL_VARIABLE)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -240,19 +207,10 @@ def moved(x: Array, rng: np.random.Generator) -> Array:
 
 
 def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[str, ...]]:
-    """Largest relative difference of two tables, and the columns that differ.
+    """Largest relative difference of two tables of a run, and the columns that differ.
 
-    Parameters
-    ----------
-    there : pandas.DataFrame
-        Published rows. Their columns are compared; those of other studies are empty.
-    here : pandas.DataFrame
-        Rows of the same run.
-
-    Returns
-    -------
-    (float, tuple of str)
-        Infinity if there are other rows, or a column or a text is another one.
+    The columns of the published rows are compared; those of other studies are empty. It is infinite
+    if there are other rows, or a column or a text is another one.
     """
     if len(there) != len(here):
         return math.inf, ("rows",)
@@ -301,11 +259,8 @@ def _is_missing(value: Any) -> bool:
 def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
     """In lines how many runs came out as published, and which did not.
 
-    Parameters
-    ----------
-    found : sequence of Compared
-    confidence : float or None
-        Of the bound on the share of all runs that differ; None if not all were as likely.
+    `confidence` is of the bound on the share of all runs that differ; None if not all were as
+    likely.
     """
     by = {name: [one for one in found if one.outcome == name] for name in get_args(Outcome)}
     apart = max((one.difference for one in by["same"]), default=0.0)
@@ -331,13 +286,7 @@ def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[s
 
 
 def machines(path: Path) -> str:
-    """In words what results were made on, and what this machine is.
-
-    Parameters
-    ----------
-    path : Path
-        File that says how the results were made.
-    """
+    """In words what results were made on, as a file says, and what this machine is."""
     there, here = provenance.read(path), provenance.machine()
     made = there.get("target", "an unknown kind of processor")
     versions = there.get("packages", {})
@@ -350,14 +299,9 @@ def machines(path: Path) -> str:
 
 
 def most_that_differ(number: int, found: int, confidence: float) -> float:
-    """Upper confidence bound on the share of runs that differ.
+    """Upper confidence bound on the share of runs that differ, `found` of `number` in a sample.
 
-    Parameters
-    ----------
-    number, found : int
-        Runs in the sample, and those of them that differ.
-    confidence : float
-        Between 0 and 1. The sample is without replacement, so that the bound holds with more.
+    The sample is without replacement, so that the bound holds with more.
     """
     return 1 - clopper_pearson(number - found, number, 1 - confidence)
 

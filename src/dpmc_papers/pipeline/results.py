@@ -109,15 +109,10 @@ def _given(field_name: str, what: str, key: str, values: Mapping[str, Any]) -> A
 
 
 def read(config: Mapping[str, Any], files: Mapping[str, Sequence[str]]) -> Context:
-    """Read what an output is made from.
+    """Read what an output is made from, and the settings that it may read.
 
-    Parameters
-    ----------
-    config : mapping
-        The settings that it may read.
-    files : mapping of str to sequence of str
-        Paths: ``metrics``, ``baselines``, ``curves``, and where an output asks for them ``chains``,
-        ``references`` and ``datasets``.
+    `files` has paths: ``metrics``, ``baselines``, ``curves``, and where an output asks for them
+    ``chains``, ``references`` and ``datasets``.
     """
     fits: dict[tuple[str, str], list[tuple[int, Fit]]] = {}
     for path in files.get("chains", ()):

@@ -43,13 +43,7 @@ class Part:
 
 
 def parts(given: Mapping[str, Any]) -> Iterator[Part]:
-    """Parts of a study on one problem, in the order of the configuration.
-
-    Parameters
-    ----------
-    given : mapping
-        The settings of the job, as :class:`dpmc_papers.pipeline.workload.Workload` has them.
-    """
+    """Parts of a study on one problem, from the settings of its job, in their order."""
     study = msgspec.convert(given["study"], Study)
     for label, (first, last) in given["seeds"].items():
         method = study.methods[label]
@@ -73,12 +67,7 @@ def parts(given: Mapping[str, Any]) -> Iterator[Part]:
 def measured(part: Part, rows: Callable[[], Dataset], progress: Progress) -> pd.DataFrame:
     """What the module of a study measures, in the order of points and replicates.
 
-    Parameters
-    ----------
-    part : Part
-    rows : callable
-        Returns the rows of the problem. If it says that they cannot be had, the table says so.
-    progress : callable
+    If `rows`, which returns those of the problem, says that they cannot be had, the table says so.
     """
     study = registry.load("study", part.setup.study)
     table: pd.DataFrame

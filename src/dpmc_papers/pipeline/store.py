@@ -51,17 +51,9 @@ def write_fits(
 ) -> None:
     """Write replicates, one row per (replicate, chain, iteration).
 
-    Each replicate is written as it comes, so that one at a time is in memory. The file
-    appears under its name once it is complete and on disk.
-
-    Parameters
-    ----------
-    path : str or Path
-        File to write.
-    fits : iterable of (int, Fit)
-        Replicate numbers and what each run produced.
-    made : mapping
-        What the file is made from, plain values only.
+    Each replicate is written as it comes, so that one at a time is in memory. The file appears
+    under its name once it is complete and on disk. `made` is what it is made from, plain values
+    only.
     """
     heads: list[dict[str, Any]] = []
     with replacing(Path(path)) as unfinished:
@@ -83,13 +75,7 @@ def write_fits(
 
 
 def read_fits(path: str | Path) -> tuple[dict[str, Any], list[tuple[int, Fit]]]:
-    """Read what `write_fits` wrote.
-
-    Returns
-    -------
-    tuple of (dict, list of (int, Fit))
-        What they were made from, and the replicates in the order in which they were written.
-    """
+    """What a file of replicates was made from, and these in the order of their writing."""
     metadata, file = _open(path, "dpmc_fits")
     heads = metadata["dpmc_fits"]
     fits = []
@@ -195,14 +181,7 @@ def made_from(path: str | Path) -> dict[str, Any]:
 
 
 def check(path: str | Path, digest: str) -> None:
-    """Refuse a result that was made from something else than is asked for.
-
-    Parameters
-    ----------
-    path : str or Path
-    digest : str
-        That of the settings, :attr:`dpmc_papers.pipeline.workload.Job.digest`.
-    """
+    """Refuse a result that was made from something else than the settings of this digest."""
     if short_digest(made_from(path)) != digest:
         raise DpmcError(
             f"{path}: must be made with the settings of the configuration, got others: "

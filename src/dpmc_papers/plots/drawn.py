@@ -26,15 +26,8 @@ _recorded: WeakKeyDictionary[Axes, list[pd.DataFrame]] = WeakKeyDictionary()
 def record(axis: Axes, series: str, x: Any, y: Any) -> None:
     """Record the numbers of a panel where its lines and boxes do not show them.
 
-    Of such a panel, no line without a label counts.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    series : str
-        What the numbers belong to.
-    x, y : array-like of shape (m,) or float
-        Values, in the units of the data.
+    Of such a panel, no line without a label counts. `x` and `y`, in the units of the data, are
+    values or one of shape (m,) and one value.
     """
     values = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     columns = dict(zip(("x", "y"), map(np.ravel, values), strict=True))
@@ -42,14 +35,11 @@ def record(axis: Axes, series: str, x: Any, y: Any) -> None:
 
 
 def table(figure: Figure) -> pd.DataFrame:
-    """Numbers that a figure shows.
+    """Numbers that a figure shows: a table with the columns ``COLUMNS``, one row per point.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``COLUMNS``, one row per point: the title of its panel (the place of a panel
-        without one), the series, and where categories are drawn the words at the ticks.
-        Outlines of densities are thinned to ``OUTLINE`` points.
+    These are the title of its panel (the place of a panel without one), the series, and where
+    categories are drawn the words at the ticks. Outlines of densities are thinned to ``OUTLINE``
+    points.
     """
     parts = [_panel(axis, f"panel {k + 1}") for k, axis in enumerate(figure.axes)]
     whole = pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)

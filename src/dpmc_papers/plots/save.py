@@ -20,14 +20,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 def save(figure: Figure, path: Path | str) -> None:
-    """Write `figure` to `path` in the format that its suffix names.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    path : Path or str
-        Ends in ``.pdf``, ``.svg`` or ``.png`` (200 dots per inch).
-    """
+    """Write `figure` in the format of the path: ``.pdf``, ``.svg`` or ``.png`` (200 dpi)."""
     path = Path(path)
     if path.suffix not in METADATA:
         raise DpmcError(

@@ -134,16 +134,7 @@ def front(sources: Sequence[Source]) -> str:
 def rewritten(
     text: str, path: Path, checkout: Path, target: Path, folders: Mapping[str, Path]
 ) -> str:
-    """Text of a page with links as they are on the site; see :func:`assemble`.
-
-    Parameters
-    ----------
-    text : str
-    path : Path
-        File that it comes from.
-    checkout, target, folders
-        See :func:`assemble`.
-    """
+    """Text of a page, from a file at `path`, with links as on the site; see :func:`assemble`."""
 
     def replace(match: re.Match[str]) -> str:
         image, label, link = match.groups()
@@ -181,17 +172,10 @@ def _on_site(file: Path, checkout: Path, target: Path, folders: Mapping[str, Pat
 
 
 def named(text: str, page: str, shown: Mapping[str, Mapping[str, str]]) -> str:
-    """Text on a document in which names of its claims, figures and tables are links to them.
+    """Markdown of `page` in which names of claims, figures and tables are links to them.
 
-    Parameters
-    ----------
-    text : str
-        Markdown. Below a heading of the second level that names a document in parentheses, names
-        are those of that document.
-    page : str
-        Key of the document that the text is about.
-    shown : mapping of str to mapping of str to str
-        For each document, the address of each name.
+    Below a heading of the second level that names a document in parentheses, names are those of
+    that document. `shown` has the address of each name of each document.
     """
     key, lines = page, []
     for line in text.split("\n"):

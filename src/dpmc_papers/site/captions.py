@@ -11,22 +11,10 @@ from dpmc_papers.outputs._facts import Facts
 
 
 def caption(name: str, text: str, facts: Facts) -> list[str]:
-    """Fill in the caption of an output.
+    """Paragraphs of the caption of an output, filled in.
 
-    Parameters
-    ----------
-    name : str
-        The output.
-    text : str
-        Plain paragraphs in which ``{{ ... }}`` is filled in by Jinja: `config`,
-        `facts`, `output` (the entry of the output) and `experiment` (the first that the
-        output shows).
-    facts : Facts
-
-    Returns
-    -------
-    list of str
-        Paragraphs.
+    In `text`, plain paragraphs, ``{{ ... }}`` is filled in by Jinja: `config`, `facts`, `output`
+    (the entry of the output) and `experiment` (the first that the output shows).
     """
     output = facts.config.get("outputs", {}).get(name, {})
     try:

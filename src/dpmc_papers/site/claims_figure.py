@@ -83,17 +83,9 @@ def write(documents: Mapping[str, Iterable[Verdict]], folder: Path) -> None:
 
 
 def draw(documents: Mapping[str, Sequence[Cell]]) -> Figure:
-    """Draw the claims of all documents.
+    """Draw the claims of all documents, whose keys are their names in short.
 
-    Parameters
-    ----------
-    documents : mapping of str to sequence of Cell
-        The claims of each document, by its name in short.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A square per claim (does it come out?) and below each a bar (does the privacy hold?).
+    A square per claim says whether it comes out, and a bar below each whether the privacy holds.
     """
     rows = [math.ceil(len(cells) / COLUMNS) for cells in documents.values()]
     height = sum(1.6 + ROW * count for count in rows) + 3.9

@@ -36,15 +36,9 @@ Series = tuple[str, str, str]
 def write(source: Source, words: Mapping[str, str], page: Path) -> None:
     """Write the pages of a document beside copies of all files that they show or link to.
 
-    The folder is emptied first and its index written last: a folder that has it is complete.
-
-    Parameters
-    ----------
-    source : Source
-    words : mapping of str to str
-        The text of each caption, by the name of its file.
-    page : Path
-        File of the index, in a folder of its own.
+    `words` has the text of each caption, by the name of its file; `page` is the file of the index,
+    in a folder of its own. The folder is emptied first and its index written last: a folder that
+    has it is complete.
     """
     made, folder = pages(source, words), page.parent
     shutil.rmtree(folder, ignore_errors=True)

@@ -13,14 +13,7 @@ from dpmc_papers.verdicts.rules import configured
 
 
 def page(source: Source, title: str) -> str:
-    """Markdown of the page: problems, then what each experiment and study runs with.
-
-    Parameters
-    ----------
-    source : Source
-    title : str
-        Heading of the page.
-    """
+    """Markdown of the page: problems, then what each experiment and study runs with."""
     config, facts = source.config, source.facts
     parts = ["---\norphan: true\n---\n", f"# {title}\n"]
     problems = [

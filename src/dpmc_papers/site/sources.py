@@ -90,7 +90,7 @@ class Source:
     @cached_property
     def facts(self) -> Facts:
         """Facts that captions may use."""
-        return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv", self.config))
+        return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv"))
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

@@ -35,14 +35,7 @@ class Row(NamedTuple):
 def table(label: str, columns: Sequence[str], rows: Sequence[Row], style: str = "") -> str:
     """HTML of a table that can be scrolled by keyboard.
 
-    Parameters
-    ----------
-    label : str
-        What a screen reader calls it.
-    columns : sequence of str
-    rows : sequence of Row
-    style : str
-        ``claims`` for a table with a filter.
+    `label` is what a screen reader calls it; `style` is ``claims`` for a table with a filter.
     """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "\n".join(
@@ -60,12 +53,7 @@ def table(label: str, columns: Sequence[str], rows: Sequence[Row], style: str = 
 def frame(label: str, values: pd.DataFrame, file: str = "") -> str:
     """HTML of a table of values, without columns that hold none.
 
-    Parameters
-    ----------
-    label : str
-    values : pandas.DataFrame
-    file : str
-        Where the whole table is, for one that is too long for a page.
+    The whole of a table that is too long for a page is in `file`.
     """
     printed = {str(name): [value_text(v) for v in values[name]] for name in values.columns}
     kept = {name: column for name, column in printed.items() if any(column) or values.empty}

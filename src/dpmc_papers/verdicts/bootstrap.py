@@ -51,15 +51,8 @@ class Measurement:
 def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLAIN) -> Measurement:
     """Turn an estimate that is followed by its bootstrap copies into a measurement.
 
-    Parameters
-    ----------
-    name : str
-        The setting in words.
-    estimates : ndarray of shape (1 + resamples,)
-    rows : pandas.DataFrame
-        The runs, for the number of replicates.
-    scale : Scale
-        On which the standard error is taken.
+    `name` is the setting in words; `rows` are the runs, for the number of replicates; the standard
+    error is taken on `scale`.
     """
     copies = scale(estimates[1:])
     copies = copies[np.isfinite(copies)]

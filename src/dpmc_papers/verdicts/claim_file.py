@@ -26,19 +26,10 @@ OPTIONAL = {"settings", "series", "without_runs"}
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
-    """Read the claims and numbers of a document.
+    """Claims and numbers of a document, every entry and series of which is well formed.
 
-    Parameters
-    ----------
-    path : Path or str
-    outputs : collection of str, optional
-        Names of the figures and tables in the configuration of the document, of which every
-        claim must name one or more; not checked by default.
-
-    Returns
-    -------
-    dict
-        The file; every entry and series is well formed.
+    If `outputs` are given, the figures and tables in the configuration of the document, every claim
+    must name one or more of them.
     """
     values = read_yaml(Path(path))
     check(values, str(path))
@@ -57,15 +48,7 @@ def outputs_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check(values: Any, where: str) -> None:
-    """Refuse claims that are not well formed.
-
-    Parameters
-    ----------
-    values : mapping
-        Contents of a file of claims.
-    where : str
-        What it is called in messages.
-    """
+    """Refuse the contents of a file of claims that are not well formed."""
     keys = set(values) if isinstance(values, Mapping) else set()
     for key in sorted(FILE_KEYS - keys):
         raise DpmcError(f"{where}: `{key}` is missing")

@@ -61,13 +61,7 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 def shared_settings(
     sides: list[pd.DataFrame], by: list[str]
 ) -> list[tuple[tuple[Any, ...], list[pd.DataFrame]]]:
-    """Settings that both sides have, by the values of the columns `by`.
-
-    Returns
-    -------
-    list of (tuple, list of two pandas.DataFrame)
-        The values of the columns, and the runs of each side that have them.
-    """
+    """Settings that both sides have: the values of the columns `by`, and the runs of each side."""
     first, second = (dict(grid(side, by)) for side in sides)
     return [(key, [group, second[key]]) for key, group in first.items() if key in second]
 

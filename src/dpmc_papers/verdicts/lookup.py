@@ -15,11 +15,7 @@ from dpmc_papers.verdicts.kinds import Kind
 def kinds(paper: str) -> Mapping[str, Kind]:
     """Kinds of rules that claims of a document may have, by name.
 
-    Parameters
-    ----------
-    paper : str
-        Key of the document. The rules that it alone needs are in the module of this name in
-        ``dpmc_papers.outputs._rules``, if there is one.
+    Rules that it alone needs are in the module of its name in ``dpmc_papers.outputs._rules``.
     """
     by_name = {**_kinds(rules), **_kinds(comparisons), **_kinds(printed)}
     if paper in registry.names("rules"):

@@ -143,20 +143,9 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
 def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 10) -> pd.DataFrame:
     """How claims about orders are judged on runs that were dealt at random.
 
-    Within each experiment and problem, what was measured is dealt anew to the runs, whatever
-    their method and setting. Claims that groups are equal are true of such runs, and are counted
-    apart.
-
-    Parameters
-    ----------
-    published, context
-        As for :func:`of_print`.
-    draws : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of :func:`of_print`.
+    Within each experiment and problem, what was measured is dealt anew to the runs, whatever their
+    method and setting, `draws` times. Claims that groups are equal are true of such runs, and are
+    counted apart. The table is as of :func:`of_print`.
     """
     entries = [e for e in published["entries"] if e["rule"]["kind"] in ORDERS]
     entries = [e for e in entries if not e["rule"].get("exact")]

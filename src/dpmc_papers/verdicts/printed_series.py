@@ -90,15 +90,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
-    """In one line what is wrong with a block, None if nothing is.
-
-    Parameters
-    ----------
-    block : mapping
-        As for :func:`expand`.
-    kinds : mapping of str to Kind
-        The kinds of rules that the document may have.
-    """
+    """In one line what is wrong with a block, None if nothing is."""
     if not isinstance(block, Mapping):
         return f"a series must be a mapping, got {block!r}"
     for key in sorted(KEYS - set(block)):

@@ -68,12 +68,7 @@ LOGARITHMS = ("loglik",)
 def scale_of(metric: str, unit: float = 0.0) -> Scale:
     """Scale that fits a metric: odds of shares, ratios of what is positive.
 
-    Parameters
-    ----------
-    metric : str
-        Column of the runs.
-    unit : float
-        Half a unit in the last place of print.
+    `unit` is half a unit in the last place of print.
     """
     if metric in LOGARITHMS:
         return PLAIN

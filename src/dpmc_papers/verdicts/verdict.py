@@ -122,14 +122,7 @@ def read(path: Path | str) -> tuple[Verdict, ...]:
 
 
 def from_table(rows: pd.DataFrame, where: str = "verdicts") -> tuple[Verdict, ...]:
-    """Verdicts of a table as :func:`table` makes it.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-    where : str
-        What the table is called in messages.
-    """
+    """Verdicts of a table as :func:`table` makes it; `where` is what messages call it."""
     for name in COLUMNS:
         if name not in rows.columns:
             raise DpmcError(f"{where}: column `{name}` is missing")

@@ -6,12 +6,11 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import pandas as pd
-
 from dpmc_papers.outputs._league_accounting import batch_shares
 from dpmc_papers.verdicts.bootstrap import Measurement
 from dpmc_papers.verdicts.evidence import Evidence, NotRunError, Rule, or_not_run
 from dpmc_papers.verdicts.kinds import kind
+from dpmc_papers.verdicts.printed import curve_rows
 from dpmc_papers.verdicts.scales import PLAIN
 
 
@@ -30,7 +29,7 @@ def allowed(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 
     Keys: `curve`, `label`, `accountant`, `over`, and `below`: the largest epsilon that counts.
     """
-    table = _curve(rule, evidence)
+    table = curve_rows(rule, evidence)
     table = table[
         (table["label"] == rule["label"]) & (table["epsilon"] <= rule.get("below", math.inf))
     ]
@@ -56,7 +55,7 @@ def batches(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 
     Keys: `curve`, and those that count: `rates`, shares of the rows in a batch, and `most_noise`.
     """
-    table = batch_shares(_curve(rule, evidence), evidence.config["accounting"][rule["curve"]])
+    table = batch_shares(curve_rows(rule, evidence), evidence.config["accounting"][rule["curve"]])
     if "rates" in rule:
         table = table[table["rate"].isin(rule["rates"])]
     table = table[table["noise_multiplier"] <= rule.get("most_noise", math.inf)]
@@ -71,9 +70,3 @@ def batches(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 def _words(row: Mapping[Hashable, Any]) -> str:
     noise, epsilon = row["noise_multiplier"], row["epsilon"]
     return f"batches of {row['rate']:g}, noise {noise:g}, epsilon {epsilon:g}"
-
-
-def _curve(rule: Rule, evidence: Evidence) -> pd.DataFrame:
-    if rule["curve"] not in evidence.curves:
-        raise NotRunError(f"not in this run: accounting.{rule['curve']}")
-    return evidence.curves[rule["curve"]]
