@@ -8,8 +8,8 @@ import numpy as np
 
 from dpmc.types import Array
 
-# Of an eigenvalue that the noise alone does not exceed, what is left for inference, over its square
-# and the reach of the noise.
+# Part of an eigenvalue within the noise that is left for inference, over its square and the reach
+# of the noise.
 WITHIN_NOISE = 0.3
 
 

@@ -107,8 +107,10 @@ FARTHEST = 1e6
 CHANGE = 0.1
 # Random places, one deviation away in each direction, at which a normal prior is told from others.
 PLACES = 4
-# Steps of the search for the mode of a marginal density, from one deviation down to this share.
-MOST_STEPS, SMALLEST = 200, 0.05
+# Most steps of the search for the mode of a marginal density.
+MOST_STEPS = 200
+# Smallest step of that search, in deviations.
+SMALLEST = 0.05
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,22 @@ from scipy import special
 from dpmc.automatic.curvature import in_basis
 from dpmc.types import Array
 
-# Powers of the stretched exponential that are believed; at the least it is taken for a power law.
-POWER_LAW, LARGEST_POWER = 0.6, 8.0
+# Least power of a stretched exponential: there it is taken for a power law.
+POWER_LAW = 0.6
+# Largest power of a stretched exponential that is believed.
+LARGEST_POWER = 8.0
 # The exponent of a power law grows by a power of the norm: the least that is reckoned with.
 LEAST_GROWTH = 0.05
 # Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
 OTHER_BOUND = 1.0
-# What is believed before anything is known: a power law, as if from so many counted rows.
-USUAL_EXPONENT, PRIOR_ROWS = 4.0, 2.0
-# Mean excess of a clipped row, in bounds: before anything is known, and at most.
-USUAL_EXCESS, MOST_EXCESS = 0.5, 1.0
+# Exponent of the power law that is believed before anything is known.
+USUAL_EXPONENT = 4.0
+# Counted rows that this belief is worth.
+PRIOR_ROWS = 2.0
+# Mean excess of a clipped row, in bounds, before anything is known.
+USUAL_EXCESS = 0.5
+# Largest mean excess of a clipped row, in bounds.
+MOST_EXCESS = 1.0
 # Largest share of the rows beyond the lower threshold that is believed.
 MOST_FAR = 0.98
 # How many times the squared noise of a mean direction, for its length to be signal.

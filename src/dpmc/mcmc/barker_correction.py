@@ -27,14 +27,16 @@ from dpmc.types import Array, DpmcError
 
 CRITERIA = ("odds", "cdf")
 
-# The logistic distribution has a mass of 4e-9 beyond the atoms. The program looks at its tail
-# up to GRID_END, and the errors are taken from a grid ten times as fine.
-ATOM_STEP, LARGEST_ATOM = 0.1, 20.0
-GRID_STEP, GRID_END = 0.05, 24.0
+# Distance of neighbouring atoms, and the largest: beyond it the logistic distribution has 4e-9.
+ATOM_STEP = 0.1
+LARGEST_ATOM = 20.0
+# Grid on which the program looks at the distribution; errors are taken from one ten times as fine.
+GRID_STEP = 0.05
+GRID_END = 24.0
 # Log-ratios of a larger size are accepted, or rejected, with a probability above 0.9996.
 LARGEST_RATIO = 8.0
 NEGLIGIBLE_WEIGHT = 1e-12
-# Of the solver: finer than the errors that are left at small noise variances.
+# Tolerance of the solver: finer than the errors that are left at small noise variances.
 TOLERANCE = 1e-10
 
 

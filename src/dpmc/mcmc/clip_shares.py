@@ -33,7 +33,7 @@ from dpmc.types import CLIP_COUNTS, Array, Budget, Diagnostic, DpmcError
 
 Diagnostics = Literal["private", "none", "exact"]
 CHOICES = ("private", "none", "exact")
-# Of mu^2, where mu is the Gaussian privacy parameter of the budget.
+# Share of mu^2, where mu is the Gaussian privacy parameter of the budget.
 SHARE = 0.01
 # Released states at which methods that see batches look at all rows.
 MOST_STATES = 16

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Event: TypeAlias = "DpEvent | BarkerEvent"
 Counts = Mapping["Event", int]
 
-# Of the logistic distribution: the Barker test leaves no room for more noise.
+# Variance of the logistic distribution: the Barker test leaves no room for more noise.
 LOGISTIC_VARIANCE = math.pi**2 / 3
-# Of the variance of batch and noise, the least that is left for noise: a grid for so little of it
-# has room for all of it, so that discrete noise is never refused for what a batch shows.
+# Least share of the variance of batch and noise that is left for noise: a grid for so little has
+# room for all of it, so that discrete noise is never refused for what a batch shows.
 LEAST_NOISE = 2.0**-20
-# Of the noise over the sensitivity: squares beyond it, and its inverse, are no numbers.
+# Least noise over the sensitivity: squares beyond it, and its inverse, are no numbers.
 LEAST_MULTIPLIER = 1e-150
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Noise = Literal["continuous", "discrete"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
-# Of noise: below, floating point has no digits for it.
+# Least scale of noise: below, floating point has no digits for it.
 LEAST_SCALE = 1e-290
 
 
@@ -86,7 +86,7 @@ class Ledger:
             self._allowed = dict(plan)
         elif plan is not None and not isinstance(plan, GaussianBudget):
             self._allowed = dict(plan.counts)
-        # Of the releases: a plan or a budget is for substituted rows, else the first one says.
+        # Relation of the releases: a plan or a budget is for substituted rows, else the first says.
         self.neighbours: Neighbours | None = None if plan is None else "replace"
         self._discrete: Any = None
         if noise == "discrete":

@@ -32,8 +32,10 @@ TURN = 1e-13
 REACH = 2.0**20
 # Rounding of a sum that is used, as a part of the bound.
 TOLERANCE = 1e-10
-# Relative rounding of a number, and of a sum of a billion numbers with twice its digits.
-ROUNDING, DOUBLED = 2.0**-52, 2.0**-70
+# Relative rounding of a number.
+ROUNDING = 2.0**-52
+# Relative rounding of a sum of a billion numbers with twice its digits.
+DOUBLED = 2.0**-70
 
 
 class Column(NamedTuple):

@@ -103,5 +103,5 @@ class Guarantee:
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 
-# Of what reads the private rows and adds no noise.
+# The guarantee of what reads the private rows and adds no noise.
 NO_GUARANTEE = Guarantee(math.inf, 0.0)

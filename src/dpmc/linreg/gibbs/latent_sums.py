@@ -130,8 +130,10 @@ def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
 MOST_TRIES = 200
 # Eigenvalues of G below this part of the largest one are rounding.
 ROUNDING = 1e-15
-# Places of counts: tries of slices, and slices that gave up.
-TRIES, GAVE_UP = 0, 1
+# Place of the count of tries of slices.
+TRIES = 0
+# Place of the count of slices that gave up.
+GAVE_UP = 1
 
 
 class ReleasedSums(NamedTuple):
