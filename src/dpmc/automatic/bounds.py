@@ -110,7 +110,7 @@ class Bounds:
 
 
 def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:
-    """What counts of a stage cost, in parts of mu^2.
+    """Cost of the counts of a stage, in parts of mu^2.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def find(
 def _target(
     rows: WhitenedRows | FederatedRows, noise: float, known: bool, last_left: float | None
 ) -> float:
-    """How many rows to clip.
+    """Number of rows to clip.
 
     The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of them
     in each direction: m of 2 sqrt(d) / mu makes them alike.

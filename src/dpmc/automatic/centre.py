@@ -59,7 +59,7 @@ HALVINGS = 60
 
 @dataclass
 class Centre:
-    """What is known of a posterior after all stages.
+    """Knowledge of a posterior after all stages.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class _Search:
             self.measurements = []  # the model is not linear over such a distance
 
     def centre(self) -> Centre:
-        """What is known after the last stage."""
+        """Knowledge after the last stage."""
         return Centre(
             self.theta,
             self.basis,
@@ -322,7 +322,7 @@ class _Search:
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 
     def _look(self, score: Array, step: Array) -> float:
-        """How far rows are from what the last stage says of them, a step away.
+        """Distance of rows from what the last stage says of them, a step away.
 
         The clip bound is the largest of all stages, in units of the first: it covers rows that
         later ones may have clipped to where they do not count.

@@ -56,7 +56,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Where the score of the likelihood vanishes, in steps of a basis from a point.
+    """Root of the score of the likelihood, in steps of a basis from a point.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def combine(
     tail: Tail,
     bending: float = 0.0,
 ) -> Estimate:
-    """What all measurements say together.
+    """Estimate of all measurements together.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class Prior:
 
 
 def starting_point(model: Model, prior: Prior, start: Array | None) -> Array:
-    """Where to begin: `start`, or the mode of the prior."""
+    """First point: `start`, or the mode of the prior."""
     theta = prior.mode(np.zeros(model.dim)) if start is None else np.asarray(start, dtype=float)
     if not np.isfinite(prior.log_density(theta)):
         raise DpmcError(
@@ -202,7 +202,7 @@ def _mass(prior: Prior, mode: Array) -> Array:
 
 
 def _climb(density: Callable[[Array], float], start: Array, directions: Array) -> Array:
-    """Where a density is largest along some directions, by steps that grow and shrink."""
+    """Mode of a density along some directions, by steps that grow and shrink."""
     theta, best, size = start, density(start), 1.0
     for _ in range(MOST_STEPS):
         if size < SMALLEST:

@@ -89,7 +89,7 @@ class Tail:
         basis: Array,
         cost: float,
     ) -> Tail:
-        """What is known after one more release.
+        """Tail after one more release.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Tail:
 
     @property
     def _law(self) -> tuple[float, float]:
-        """How the exponent of the law grows, and what the exponent is at the higher threshold."""
+        """Growth of the exponent of the law, and the exponent at the higher threshold."""
         near = max(self.near, 0.0) + PRIOR_ROWS
         far = max(self.far, 0.0) + PRIOR_ROWS * self.ratio**USUAL_EXPONENT
         far = min(far, MOST_FAR * self.num_rows)
@@ -134,7 +134,7 @@ class Tail:
         return growth, max(exponent, 1e-3)
 
     def clipped(self, size: float, most: float) -> float:
-        """How many rows a clip bound of a size clips, at most so many."""
+        """Number of rows that a clip bound of a size clips, at most so many."""
         if not self.cost:
             return most
         growth, exponent = self._law
@@ -149,7 +149,7 @@ class Tail:
         return math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
 
     def lost(self, size: float, most: float) -> float:
-        """What clipping takes from all rows together, in bounds of the size given.
+        """Length that clipping takes from all rows together, in bounds of the size given.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class Tail:
         return self.clipped(size, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
-        """What clipping took from a whitened score together, and the variance of the rest.
+        """Part of a whitened score that clipping took, and the variance of the rest.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ _NUM_LEVELS = 160
 
 @dataclass(frozen=True, repr=False)
 class AuditResult:
-    """What runs of a mechanism say of its privacy.
+    """Result of an audit of a mechanism by its runs.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class RowGradients:
         self.piece = min(max(1 << fitting.bit_length() >> 1, LEAST_ROWS), MOST_ROWS)
 
     def features(self, x: Array, nan_rows: bool) -> Array:
-        """What the row functions read of rows, shape (q, m), `piece` rows at a time.
+        """Features of rows, shape (q, m), `piece` rows at a time.
 
         Rows that begin at a multiple of `piece` have the same features alone as among others.
         """

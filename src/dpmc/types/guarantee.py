@@ -25,7 +25,7 @@ LOW_BITS = "low bits of continuous noise"
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent: (epsilon, delta) under a neighbouring relation.
+    """Budget of a fit: (epsilon, delta) under a neighbouring relation.
 
     Parameters
     ----------

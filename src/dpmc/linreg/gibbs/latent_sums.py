@@ -137,7 +137,7 @@ GAVE_UP = 1
 
 
 class ReleasedSums(NamedTuple):
-    """What the nodes released, as noisy sums of products of w = (x, y)."""
+    """Releases of the nodes: noisy sums of products of w = (x, y)."""
 
     noisy: Array  # (J, p, p): noisy sums of each node, symmetric
     # (p, p): variance V of the noise on each entry of the upper triangle, positive.
