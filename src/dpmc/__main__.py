@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import dpmc
 from dpmc.types import DpmcError
 
-# Of the file of `dpmc fit`, in the order of its documentation.
+# Keys of the file of `dpmc fit`, in the order of its documentation.
 KEYS = (
     "rows, epsilon, delta, output, names, features, response, likelihood, model, intercept, "
     "prior_sd, degrees_of_freedom, num_chains, num_draws, noise, invalid_rows"

@@ -30,7 +30,7 @@ Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
 
 
 class FitFile(Settings, frozen=True):
-    """What the YAML of ``dpmc fit`` says; paths are relative to it."""
+    """The YAML of ``dpmc fit``; paths are relative to it."""
 
     rows: Annotated[Text, Meta(description="the path of a CSV, Parquet or Feather file")]
     epsilon: Positive
@@ -116,7 +116,7 @@ def _check_output(path: Path, output: Path) -> None:
 
 
 def plan_file(path: str | Path) -> str:
-    """What to expect of the fit that a YAML file asks for; only rows are counted."""
+    """Expected errors of the fit that a YAML file asks for; only rows are counted."""
     path = Path(path)
     settings = read(path)
     file = _opened(path, settings)
@@ -266,7 +266,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def _attribute(path: Path, module: ModuleType, name: str) -> Any:
-    """What a Python file calls `name`."""
+    """Value that a Python file calls `name`."""
     if not hasattr(module, name):
         raise DpmcError(f"{path}: `{name}` must be defined there")
     return getattr(module, name)

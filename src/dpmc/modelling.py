@@ -244,7 +244,7 @@ def _without_rows_alone(value: Node) -> Node:
 
 
 def _hoisted(nodes: Sequence[Node]) -> list[Node]:
-    """What depends on theta alone and is used together with rows, or by itself."""
+    """Parts that depend on theta alone and are used together with rows, or by themselves."""
     tape = nodes[0].tape
     kinds = _kinds(tape)
     found: dict[int, None] = {}

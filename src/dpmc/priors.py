@@ -59,7 +59,7 @@ class Prior:
 
     @property
     def num_unbounded(self) -> int:
-        """How many numbers a sampler moves."""
+        """Number of coordinates that a sampler moves."""
         size = 1 if self.size is None else self.size
         if self.support == SIMPLEX:
             return size - 1

@@ -59,7 +59,7 @@ def parameters(module: Any, values: Mapping[str, Any]) -> Any:
 
 
 def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) -> Any:
-    """What a function, or a class, makes of `values`, its arguments by name."""
+    """Result of a function, or a class, for `values`, its arguments by name."""
     known = inspect.signature(function).parameters
     for key in values:
         if key not in known:

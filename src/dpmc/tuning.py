@@ -159,7 +159,7 @@ def tuned(
 
 @dataclass(frozen=True)
 class _Chains:
-    """What chains after a search are asked for, as `dpmc.fit` has it."""
+    """Request for chains after a search, as `dpmc.fit` has it."""
 
     module: ModuleType
     delta: float

@@ -7,18 +7,25 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import expit
 
-from dpmc.mcmc import batch_ratios, moves
+import dpmc
+from dpmc import registry
+from dpmc.mcmc import barker_correction, batch_ratios, moves
 from dpmc.mcmc.batch_ratios import BatchRatios
-from dpmc.mcmc.methods import dp_penalty, minibatch_penalty
+from dpmc.mcmc.methods import dp_barker, dp_penalty, minibatch_penalty, rwmh
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.rows.batches import Draws, draw_distinct
-from dpmc.types import Dataset, Model
+from dpmc.types import Dataset, DpmcError, Model
+from tests.support.barker_errors import cdf_error
 from tests.support.posteriors import rows
 from tests.support.running import (
+    PARAMS,
     START,
+    START_3,
     banana_model,
     cauchy_model,
     gaussian_model,
@@ -234,3 +241,104 @@ def test_a_batch_of_all_rows_is_the_penalty_method(monkeypatch, one_component, g
     assert runs[0].totals["ratio_clipped"].tolist() == runs[1].totals["ratio_clipped"].tolist()
     assert runs[0].totals["ratio_clipped"][0] > 0
     assert 0.2 < runs[0].totals["accepted"][0] / k < 0.95
+
+
+def test_a_batch_of_all_rows_without_noise_is_metropolis_hastings(monkeypatch):
+    monkeypatch.setattr(minibatch_penalty, "BatchRatios", OtherStream)
+    model, dataset, k = banana_model(), rows("methods", 60, 3), 300
+    params = minibatch_penalty.Params(0.3, 60, 1e-13, 0.8, finite_population=True)
+    runs = [
+        module.sampler(Posterior(model, dataset), settings)(
+            START_3, k, [Streams.of(9, "whole")], Ledger()
+        )
+        for module, settings in ((minibatch_penalty, params), (rwmh, rwmh.Params(0.3, 0.8)))
+    ]
+    np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
+    assert 0.1 < runs[0].totals["accepted"][0] / k < 0.9
+
+
+@pytest.mark.parametrize("guided", [False, True])
+def test_with_one_dimension_one_component_is_all_of_them(guided):
+    run, ledger = run_method(
+        "minibatch_penalty",
+        gaussian_model(1),
+        rows("methods", 60, 1),
+        [[0.0]],
+        100,
+        one_component=True,
+        guided=guided,
+        ratio_noise_multiplier=0.02,
+    )
+    assert run.draws.shape == (100, 1, 1)
+    assert 0 < run.totals["accepted"][0] < 100
+    assert [count for _, count in ledger.records()] == [100]
+
+
+def forbidden(x):
+    raise AssertionError("rows are used")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_batch_larger_than_the_data_is_refused_before_any_work(method):
+    model = gaussian_model()
+    untouchable = Model(
+        "untouchable",
+        2,
+        model.log_likelihood,
+        model.gradient,
+        model.log_prior,
+        model.log_prior_gradient,
+        features=forbidden,
+    )
+    dataset = rows("methods", 60, 2)
+    values = PARAMS[method] | {"batch_size": 61}
+    with pytest.raises(
+        DpmcError, match="`batch_size` must be from 1 to num_rows = 60, got"
+    ) as caught:
+        dpmc.fit(untouchable, dataset, method=method, epsilon=1.0, delta=1e-5, **values)
+    assert "\n" not in str(caught.value)
+    module = registry.load("method", method)
+    with pytest.raises(DpmcError, match=r"`batch_size` must be .* 60.*, got 61"):
+        module.sampler(Posterior(untouchable, dataset), module.Params(**values))
+
+
+def test_barker_without_batch_variance_accepts_as_its_correction_says():
+    """Equal rows: the exact acceptance probability of the known log-ratio, from 20,000 trials.
+
+    By a binomial test of the kernel's own acceptance at error rate 1e-6 in each of three;
+    the logistic function is within the error of the correction of it.
+    """
+    n, k = 50, 20_000
+    dataset = Dataset("equal", np.full((n, 1), 0.4))
+    correction = barker_correction.correction(2.0)
+    rate = []
+    for index, move in enumerate((0.05, 0.1, -0.1)):
+        model = gaussian_model(1)
+        kernel = barker_kernel(model, dataset, n, move)
+        ratio = row_ratios(model, dataset, np.zeros(1), np.array([move])).sum()
+        ratio += model.log_prior(np.array([move])) - model.log_prior(np.zeros(1))
+        streams, ledger = Streams.of(11, "equal", index), Ledger()
+        state = kernel.init(np.zeros(1), k, ledger, streams)
+        count = sum(kernel.step(state, ledger, streams)[1].accepted for _ in range(k))
+        exact = float(correction.tail(-ratio))
+        assert stats.binomtest(count, k, exact).pvalue > 1e-6
+        assert abs(exact - expit(ratio)) <= cdf_error(correction)
+        rate.append(count / k)
+    assert min(rate) < 0.4
+    assert max(rate) > 0.6
+
+
+def barker_kernel(model, dataset, batch_size, move):
+    """Return the kernel of DP-Barker with all of its proposals one move away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dp_barker, "chain_sampler", lambda kernel: kernel)
+        kernel = dp_barker.sampler(
+            Posterior(model, dataset), dp_barker.Params(1.0, batch_size, clip_scale=1.4)
+        )
+
+    def step(state, ledger, streams):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(moves, "random_walk", lambda theta, sd, rng: theta + move)
+            return kernel.step(state, ledger, streams)
+
+    return kernel._replace(step=step)

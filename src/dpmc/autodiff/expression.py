@@ -157,7 +157,7 @@ class Node:
 
 
 def _simplified(name: str, nodes: Sequence[Node], numbers: Sequence[float | None]) -> Node | None:
-    """What an operation comes to without making it, None where it must be made."""
+    """Value of an operation without making it, None where it must be made."""
     tape = nodes[0].tape
     if all(number is not None for number in numbers):
         value = _computed(name, numbers)
@@ -226,7 +226,7 @@ _OF_NUMBERS: dict[str, Callable[..., float]] = {
 
 
 def _computed(name: str, numbers: Sequence[Any]) -> float | None:
-    """What an operation on numbers comes to, None where that is for the compiled code."""
+    """Value of an operation on numbers, None where that is for the compiled code."""
     if name in COMPARISONS or name in ("where", "digamma"):
         return None
     try:
@@ -256,7 +256,7 @@ def gradient(value: Node, inputs: Iterable[Node]) -> list[Node]:
 def _slopes(
     name: str, value: Node, nodes: Sequence[Node], slope: Node
 ) -> Iterable[tuple[Node, Node]]:
-    """What each argument of an operation receives of the slope of its value."""
+    """Slope by each argument of an operation, from that of its value."""
     make = value.tape.operation
     if name in COMPARISONS:
         return

@@ -125,7 +125,7 @@ class _Module:
 
 
 def _symbolic(value: Any, done: dict[int, Any]) -> Any:
-    """What stands for a value in a function that is traced."""
+    """Stand-in for a value in a function that is traced."""
     for known, function in _KNOWN:
         if value is known:
             return function

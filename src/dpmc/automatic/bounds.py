@@ -14,13 +14,16 @@ from dpmc.types import Array
 # Share of the budget that stages before the last may spend, and of what is left of it that one may.
 EXPLORE = 0.5
 PORTION = 0.2
-# Shares of the budget at which the rest of it is explored in one stage, or not at all.
-WHOLE, NOTHING = 0.075, 0.03
-# Errors over the distance that is left, as a share of the noise of a last gradient: below the first
-# no more is explored; above the second a stage comes in between, with so large a share of what is
-# left.
-SETTLED, UNSETTLED = 0.5, 0.7
-# Distance in each direction, in deviations of the posterior, from which on the first may be so:
+# Share of the budget at which the rest of it is explored in one stage.
+WHOLE = 0.075
+# Share of the budget at which nothing more is explored.
+NOTHING = 0.03
+# Error over the distance that is left, as a share of the noise of a last gradient, below which no
+# more is explored.
+SETTLED = 0.5
+# The same error above which a stage comes in between, with so large a share of what is left.
+UNSETTLED = 0.7
+# Distance in each direction, in deviations of the posterior, from which on it may be settled:
 # over a longer one curvature changes more than the number of rows tells.
 NEAR = 1.5
 SETTLE = 0.35
@@ -28,19 +31,26 @@ SETTLE = 0.35
 GROWTH = 4.0
 # Noise of the first gradient, as a share of what all rows together could contribute at the bound.
 FIRST_NOISE = 1 / 30
-# Shares of a stage, and of the last: counts; a line search before the last alone.
-COUNTS, LAST_COUNTS = 0.15, 0.1
+# Share of a stage before the last for counts.
+COUNTS = 0.15
+# Share of the last stage for counts.
+LAST_COUNTS = 0.1
+# Share of a stage before the last for a line search.
 LINE = 0.08
-# Share of a stage for the tail of row gradients, and of the budget that such a stage has.
-TAIL, TAIL_WORTH = 0.1, 0.03
+# Share of a stage for the tail of row gradients.
+TAIL = 0.1
+# Share of the budget from which on a stage looks at that tail.
+TAIL_WORTH = 0.03
 # Share of the budget for a look at the rows after the last stage.
 CHECK = 0.02
-# Of that, the sum of squared gradients.
+# Share of that look for the sum of squared gradients.
 SQUARES = 0.5
-# What the last gradient has of its stage, about.
+# Share of its stage that the last gradient has, about.
 LAST_GRADIENT = 0.68
-# Of curvature and gradient together, for the curvature: least and most, of a stage and of the last.
-SPLIT, LAST_SPLIT = (0.15, 0.6), (0.05, 0.25)
+# Least and largest share of curvature and gradient together that the curvature gets.
+SPLIT = (0.15, 0.6)
+# The same shares in the last stage.
+LAST_SPLIT = (0.05, 0.25)
 
 
 def of_curvature(ratio: float, last: bool) -> float:
@@ -62,19 +72,29 @@ def of_curvature(ratio: float, last: bool) -> float:
 FIRST_COUNTS = 1 / 16
 # Most of the budget that the first counts have.
 MOST_FIRST = 0.3
-# Of the counts, for the clip bound of gradients; the rest is for that of curvatures.
+# Share of the counts for the clip bound of gradients; the rest is for that of curvatures.
 GRADIENT_COUNTS = 0.75
-# Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way;
-# of the last, which knows more.
-FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
-LAST_BISECTIONS, LAST_REACH = 3, 0.75
-# Standard deviations of a count that the rows to clip lie above zero: of the first search, as long
-# as they are at most half of all rows, of later ones, and of the last.
-FIRST_CLEAR, CLEAR, LAST_CLEAR = 4.0, 2.5, 1.0
-# Largest noise of a count that decides anything, as a share of the rows. The first search is wrong
-# by orders of magnitude if one of its counts is: at this noise no row and all of them are 3.5
-# deviations from half of the rows. A later count moves a bound that is about right by little.
-FIRST_DECIDES, DECIDES = 1 / 7, 1 / 2
+# Bisections of the first search, from 1e-30 to 1e30.
+FIRST_BISECTIONS = 7
+# Bisections of later searches, and log2 of how far they reach each way.
+BISECTIONS = 3
+REACH = 1.5
+# The same of the last search, which knows more.
+LAST_BISECTIONS = 3
+LAST_REACH = 0.75
+# Standard deviations of a count that the rows to clip lie above zero, in the first search: as long
+# as they are at most half of all rows.
+FIRST_CLEAR = 4.0
+# The same in later searches.
+CLEAR = 2.5
+# The same in the last search.
+LAST_CLEAR = 1.0
+# Largest noise of a count of the first search that decides anything, as a share of the rows. That
+# search is wrong by orders of magnitude if one of its counts is: at this noise no row and all of
+# them are 3.5 deviations from half of the rows.
+FIRST_DECIDES = 1 / 7
+# The same of later counts, which move a bound that is about right by little.
+DECIDES = 1 / 2
 
 
 @dataclass(frozen=True)
@@ -90,7 +110,7 @@ class Bounds:
 
 
 def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:
-    """What counts of a stage cost, in parts of mu^2.
+    """Cost of the counts of a stage, in parts of mu^2.
 
     Parameters
     ----------
@@ -180,7 +200,7 @@ def find(
 def _target(
     rows: WhitenedRows | FederatedRows, noise: float, known: bool, last_left: float | None
 ) -> float:
-    """How many rows to clip.
+    """Number of rows to clip.
 
     The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of them
     in each direction: m of 2 sqrt(d) / mu makes them alike.

@@ -1,4 +1,4 @@
-"""What is wrong with a posterior that no budget mends, from what was released for it."""
+"""Causes of a wrong posterior that no budget mends, from what was released for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNEVEN = 100.0
 
 @dataclass(frozen=True)
 class Causes:
-    """What the releases of a search show, beside how much noise there is.
+    """Signs in the releases of a search, beside the size of the noise.
 
     Parameters
     ----------

@@ -29,27 +29,37 @@ from dpmc.rows.vectors import unpack
 from dpmc.types import Array
 
 MOST_STAGES = 60
-# Trials of a line search, and how many of them its cost is for.
-TRIALS, TRIALS_PAID = 7, 3
-# Of what the tail costs, a part is for counts; how far below the clip bound it begins, twice.
-TAIL_COUNTS, TAIL_RATIO = 0.4, 2**0.75
-# Rows that a search for a bound clips, as a share of those that it aims at; of the last one.
-CLIPPED, LAST_CLIPPED = 0.75, 1.2
+# Trials of a line search.
+TRIALS = 7
+# Trials that the cost of a line search is for.
+TRIALS_PAID = 3
+# Share of the cost of the tail that counts have.
+TAIL_COUNTS = 0.4
+# Ratio of the clip bound to where the tail begins, twice.
+TAIL_RATIO = 2**0.75
+# Rows that a search for a bound clips, as a share of those that it aims at.
+CLIPPED = 0.75
+# The same share in the last search.
+LAST_CLIPPED = 1.2
 # Least curvature over the largest: below are rounding errors.
 ROUNDING = 1e-14
 # A step is taken if at least so much of its squared length is signal.
 SIGNAL = 0.35
 # Noise of a line search that a slope must fall below zero by, for the step to be too long.
 TOO_FAR = 4.0
-# By how much squared gradients must exceed what they should be, as a share and in deviations.
-MORE, VARIED = 0.1, 3.0
-# Longest step in deviations of the prior, and how often one is halved that leaves its support.
-FARTHEST_STEP, HALVINGS = 10.0, 60
+# Share by which squared gradients must exceed what they should be.
+MORE = 0.1
+# Deviations by which they must exceed it.
+VARIED = 3.0
+# Longest step, in deviations of the prior.
+FARTHEST_STEP = 10.0
+# Halvings, at most, of a step that leaves the support of the prior.
+HALVINGS = 60
 
 
 @dataclass
 class Centre:
-    """What is known of a posterior after all stages.
+    """Knowledge of a posterior after all stages.
 
     Parameters
     ----------
@@ -237,7 +247,7 @@ class _Search:
             self.measurements = []  # the model is not linear over such a distance
 
     def centre(self) -> Centre:
-        """What is known after the last stage."""
+        """Knowledge after the last stage."""
         return Centre(
             self.theta,
             self.basis,
@@ -312,7 +322,7 @@ class _Search:
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 
     def _look(self, score: Array, step: Array) -> float:
-        """How far rows are from what the last stage says of them, a step away.
+        """Distance of rows from what the last stage says of them, a step away.
 
         The clip bound is the largest of all stages, in units of the first: it covers rows that
         later ones may have clipped to where they do not count.

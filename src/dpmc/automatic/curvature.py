@@ -8,8 +8,8 @@ import numpy as np
 
 from dpmc.types import Array
 
-# Of an eigenvalue that the noise alone does not exceed, what is left for inference, over its square
-# and the reach of the noise.
+# Part of an eigenvalue within the noise that is left for inference, over its square and the reach
+# of the noise.
 WITHIN_NOISE = 0.3
 
 
@@ -49,12 +49,12 @@ class Curvature:
 
     @property
     def floor(self) -> float:
-        """What the eigenvalues of the noise alone are like."""
+        """Size of the eigenvalues of the noise alone."""
         return self.noise * float(np.sqrt(len(self.values)))
 
     @property
     def reach(self) -> float:
-        """Where the eigenvalues of the noise alone end, d being large: below, nothing is known.
+        """Largest eigenvalue of the noise alone, d being large: below, nothing is known.
 
         Entries of the noise beside the diagonal are smaller by sqrt(2) than those on it.
         """
@@ -62,7 +62,7 @@ class Curvature:
 
     @property
     def matrix(self) -> Array:
-        """What is seen, noise and all."""
+        """Curvature as it was released, noise and all."""
         return self._with(self.values)
 
     def for_steps(self) -> Array:
@@ -101,7 +101,7 @@ def in_basis(basis: Array, other: Array) -> Array:
 
 
 def combine(released: list[NoisyCurvature]) -> Curvature:
-    """What the last release and those before it say together.
+    """Average of the last release and those before it.
 
     An earlier one counts by its noise and by how far it is from the last one, beyond what noise
     explains: curvature changes as the point moves.

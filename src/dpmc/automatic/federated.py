@@ -28,7 +28,7 @@ class FederatedRows:
         self._nodes = [WhitenedRows(model, node) for node in federation.nodes]
 
     def __getattr__(self, name: str) -> Any:
-        """What asks each node for a sum of this name."""
+        """Function that asks each node for a sum of this name."""
         if name.startswith("_") or not hasattr(WhitenedRows, name):
             raise AttributeError(name)
         return functools.partial(self._ask, name)

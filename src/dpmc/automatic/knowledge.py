@@ -17,10 +17,11 @@ from dpmc.types import Array
 
 # Change of curvature between two points, as a share, that no measurement shows.
 UNSEEN_CHANGE = 0.1
-# Standard deviation of what clipping took, as a share of its estimate: a power law extrapolates.
-# The same of all measurements, and what is of each: how many rows it clipped. A lower clip bound
-# takes more, and asks the power law for a longer extrapolation.
-UNCERTAINTY, UNCERTAIN_COUNT = 0.75, 0.8
+# Standard deviation of what clipping took, as a share of its estimate, common to all measurements:
+# a power law extrapolates. A lower clip bound takes more, and asks for a longer extrapolation.
+UNCERTAINTY = 0.75
+# The same of each measurement by itself: how many rows it clipped.
+UNCERTAIN_COUNT = 0.8
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Where the score of the likelihood vanishes, in steps of a basis from a point.
+    """Root of the score of the likelihood, in steps of a basis from a point.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def combine(
     tail: Tail,
     bending: float = 0.0,
 ) -> Estimate:
-    """What all measurements say together.
+    """Estimate of all measurements together.
 
     Parameters
     ----------

@@ -48,14 +48,14 @@ class NoiseAware:
 
     @classmethod
     def of(cls, centre: Centre, prior: Prior) -> NoiseAware:
-        """What a search for the centre has found."""
+        """Result of a search for the centre."""
         rows = centre.curvature.for_inference() / centre.dispersion
         precision, weighted = likelihood(centre.estimate, rows)
         return cls(prior, centre.theta, centre.basis, precision, weighted)
 
     @classmethod
     def of_nothing(cls, prior: Prior, start: Array) -> NoiseAware:
-        """What is known before any row is asked: the prior."""
+        """Knowledge before any row is asked: the prior."""
         normal, dim = NormalPrior.of(prior, start), prior.dim
         return cls(prior, normal.mean, normal.basis, np.zeros((dim, dim)), np.zeros(dim))
 
@@ -85,7 +85,7 @@ class NoiseAware:
         return step, covariance
 
     def against_prior(self) -> tuple[float, float]:
-        """How far rows and prior are apart, and how far the prior moves the posterior.
+        """Distance of rows and prior, and the move of the posterior by the prior.
 
         Returns
         -------

@@ -91,7 +91,7 @@ class Prior:
 
 
 def starting_point(model: Model, prior: Prior, start: Array | None) -> Array:
-    """Where to begin: `start`, or the mode of the prior."""
+    """First point: `start`, or the mode of the prior."""
     theta = prior.mode(np.zeros(model.dim)) if start is None else np.asarray(start, dtype=float)
     if not np.isfinite(prior.log_density(theta)):
         raise DpmcError(
@@ -107,8 +107,10 @@ FARTHEST = 1e6
 CHANGE = 0.1
 # Random places, one deviation away in each direction, at which a normal prior is told from others.
 PLACES = 4
-# Steps of the search for the mode of a marginal density, from one deviation down to this share.
-MOST_STEPS, SMALLEST = 200, 0.05
+# Most steps of the search for the mode of a marginal density.
+MOST_STEPS = 200
+# Smallest step of that search, in deviations.
+SMALLEST = 0.05
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ def _mass(prior: Prior, mode: Array) -> Array:
 
 
 def _climb(density: Callable[[Array], float], start: Array, directions: Array) -> Array:
-    """Where a density is largest along some directions, by steps that grow and shrink."""
+    """Mode of a density along some directions, by steps that grow and shrink."""
     theta, best, size = start, density(start), 1.0
     for _ in range(MOST_STEPS):
         if size < SMALLEST:

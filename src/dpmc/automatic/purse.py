@@ -49,7 +49,7 @@ class Purse:
 
     @property
     def left(self) -> float:
-        """What is left of mu^2."""
+        """Rest of mu^2."""
         return self.ledger.remaining
 
     def count(self, number: Clipped[float] | NodeValues, cost: float) -> float:

@@ -14,8 +14,10 @@ from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.vectors import clip_rows, pack
 from dpmc.types import Array
 
-# Up to here no product of the two, and no square, overflows. Rows beyond are clipped as matrices.
-LARGEST_WEIGHT, LARGEST_SQUARE = 1e100, 1e150
+# Largest weight and largest squared norm: no product of the two, and no square, overflows. Rows
+# beyond are clipped as matrices.
+LARGEST_WEIGHT = 1e100
+LARGEST_SQUARE = 1e150
 
 
 def norms(

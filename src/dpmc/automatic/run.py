@@ -31,9 +31,11 @@ from dpmc.shards.federation import Federation
 from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Model, Plan
 
 NAME = "automatic"
-# The last step may be so many standard deviations of its own noise, or so long that the curvature,
-# which changes by a share of 1/sqrt(n) over one deviation, moves its end by so many of them.
-FAR, BENT = 4.0, 0.5
+# Longest last step, in standard deviations of its own noise.
+FAR = 4.0
+# Most standard deviations by which the curvature, which changes by a share of 1/sqrt(n) over one of
+# them, may move the end of the last step.
+BENT = 0.5
 
 
 def fit(

@@ -22,7 +22,7 @@ WORTH_HAVING = 2.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What privacy did to a posterior.
+    """Statement of what privacy did to a posterior.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Cost:
         return epsilon, math.ceil(self.num_rows * max(factor, 1.0) ** 2)
 
     def remarks(self, causes: Causes, names: tuple[str, ...] = ()) -> Iterator[str]:
-        """What a user has to know before using the posterior.
+        """Warnings to a user of the posterior.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Cost:
 
 
 def nothing_known(num_rows: int, mu: float, spread: float, delta: float) -> str:
-    """What a user has to know of a budget whose counts are noise."""
+    """Warning of a budget whose counts are noise."""
     enough = fewest_rows(mu, spread)
     epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
     return (

@@ -18,16 +18,22 @@ from scipy import special
 from dpmc.automatic.curvature import in_basis
 from dpmc.types import Array
 
-# Powers of the stretched exponential that are believed; at the least it is taken for a power law.
-POWER_LAW, LARGEST_POWER = 0.6, 8.0
+# Least power of a stretched exponential: there it is taken for a power law.
+POWER_LAW = 0.6
+# Largest power of a stretched exponential that is believed.
+LARGEST_POWER = 8.0
 # The exponent of a power law grows by a power of the norm: the least that is reckoned with.
 LEAST_GROWTH = 0.05
 # Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
 OTHER_BOUND = 1.0
-# What is believed before anything is known: a power law, as if from so many counted rows.
-USUAL_EXPONENT, PRIOR_ROWS = 4.0, 2.0
-# Mean excess of a clipped row, in bounds: before anything is known, and at most.
-USUAL_EXCESS, MOST_EXCESS = 0.5, 1.0
+# Exponent of the power law that is believed before anything is known.
+USUAL_EXPONENT = 4.0
+# Counted rows that this belief is worth.
+PRIOR_ROWS = 2.0
+# Mean excess of a clipped row, in bounds, before anything is known.
+USUAL_EXCESS = 0.5
+# Largest mean excess of a clipped row, in bounds.
+MOST_EXCESS = 1.0
 # Largest share of the rows beyond the lower threshold that is believed.
 MOST_FAR = 0.98
 # How many times the squared noise of a mean direction, for its length to be signal.
@@ -83,7 +89,7 @@ class Tail:
         basis: Array,
         cost: float,
     ) -> Tail:
-        """What is known after one more release.
+        """Tail after one more release.
 
         Parameters
         ----------
@@ -116,7 +122,7 @@ class Tail:
 
     @property
     def _law(self) -> tuple[float, float]:
-        """How the exponent of the law grows, and what the exponent is at the higher threshold."""
+        """Growth of the exponent of the law, and the exponent at the higher threshold."""
         near = max(self.near, 0.0) + PRIOR_ROWS
         far = max(self.far, 0.0) + PRIOR_ROWS * self.ratio**USUAL_EXPONENT
         far = min(far, MOST_FAR * self.num_rows)
@@ -128,7 +134,7 @@ class Tail:
         return growth, max(exponent, 1e-3)
 
     def clipped(self, size: float, most: float) -> float:
-        """How many rows a clip bound of a size clips, at most so many."""
+        """Number of rows that a clip bound of a size clips, at most so many."""
         if not self.cost:
             return most
         growth, exponent = self._law
@@ -143,7 +149,7 @@ class Tail:
         return math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
 
     def lost(self, size: float, most: float) -> float:
-        """What clipping takes from all rows together, in bounds of the size given.
+        """Length that clipping takes from all rows together, in bounds of the size given.
 
         Parameters
         ----------
@@ -164,7 +170,7 @@ class Tail:
         return self.clipped(size, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
-        """What clipping took from a whitened score together, and the variance of the rest.
+        """Part of a whitened score that clipping took, and the variance of the rest.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmc.types import Array, DpmcError
 
-# Of the ranks that become normal quantiles [Blom 1958].
+# Offset of the ranks that become normal quantiles [Blom 1958].
 BLOM = 3 / 8
 # Quantiles at which the tails begin.
 TAILS = (0.05, 0.95)

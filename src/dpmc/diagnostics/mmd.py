@@ -13,8 +13,11 @@ from dpmc.checks import shaped
 from dpmc.numerics.compiled import njit
 from dpmc.types import Array, DpmcError
 
-REDUCED, CUT = 1.0 / 64.0, -40.0
-# Of the polynomial, from z^2 on.
+# Share of an exponent that the polynomial is taken at.
+REDUCED = 1.0 / 64.0
+# Least exponent: exponentials below count as this one's, 4e-18.
+CUT = -40.0
+# Coefficients of the polynomial, from z^2 on.
 C = (1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040)
 
 
@@ -66,7 +69,9 @@ def add_block(  # pragma: no cover
 SQUARED_WIDTH = 0.1
 
 
-ROWS, COLUMNS = 64, 512  # a block of distances stays in the second-level cache
+# Rows and columns of a block of distances: it stays in the second-level cache.
+ROWS = 64
+COLUMNS = 512
 PAIRS = 500
 TAIL = 0.05
 

@@ -121,7 +121,7 @@ class UpdateSettings:
 
     @property
     def sensitivity(self) -> float:
-        """How far substitution of one row moves theta in one step, given theta before it.
+        """Largest change of theta in one step by substitution of one row, given theta before it.
 
         The clipped factor moves by at most 2 C, twice the bound of each of b blocks by at most
         sqrt(b) times that, and theta by s times as much.
@@ -130,7 +130,7 @@ class UpdateSettings:
 
     @property
     def row_clip(self) -> clipped.Clip:
-        """What a factor is clipped to, and the step that it is multiplied by."""
+        """Clip of a factor, and the step that it is multiplied by."""
         blocks = self.num_blocks if self.clip == "per_block" else 1
         bound = math.inf if self.clip_bound is None else float(self.clip_bound)
         return clipped.Clip(bound, float(self.step), blocks)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
-    """What a run of a method produced, and how it is read.
+    """Result of a run of a method, and ways to read it.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ COLUMNS = ("mean", "sd", "5%", "25%", "75%", "95%", "ess", "rhat")
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fit says, to be printed.
+    """Summary of a fit, to be printed.
 
     Parameters
     ----------

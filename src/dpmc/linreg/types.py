@@ -54,7 +54,7 @@ class NodeStatistics:
 
 @dataclass(frozen=True)
 class NoisyStatistics:
-    """What the nodes release.
+    """Statistics that the nodes release.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def check_positive_definite(name: str, matrix: Array, dim: int) -> None:
 
 @dataclass(frozen=True)
 class Regression:
-    """What an estimator made of a release.
+    """Estimate from a release.
 
     Parameters
     ----------

@@ -21,20 +21,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpmc import checks
 from dpmc.privacy.events import LOGISTIC_VARIANCE
 from dpmc.types import Array, DpmcError
 
-CRITERIA = ("odds", "cdf")
-
-# The logistic distribution has a mass of 4e-9 beyond the atoms. The program looks at its tail
-# up to GRID_END, and the errors are taken from a grid ten times as fine.
-ATOM_STEP, LARGEST_ATOM = 0.1, 20.0
-GRID_STEP, GRID_END = 0.05, 24.0
+# Distance of neighbouring atoms, and the largest: beyond it the logistic distribution has 4e-9.
+ATOM_STEP = 0.1
+LARGEST_ATOM = 20.0
+# Grid on which the program looks at the distribution.
+GRID_STEP = 0.05
+GRID_END = 24.0
 # Log-ratios of a larger size are accepted, or rejected, with a probability above 0.9996.
 LARGEST_RATIO = 8.0
 NEGLIGIBLE_WEIGHT = 1e-12
-# Of the solver: finer than the errors that are left at small noise variances.
+# Tolerance of the solver: finer than the errors that are left at small noise variances.
 TOLERANCE = 1e-10
 
 
@@ -69,42 +68,22 @@ class Correction:
         """Draw V once."""
         return self._signed[bisect(self._cumulative, rng.random())]
 
-    def sample(self, size: int, rng: np.random.Generator) -> Array:
-        """Draw V independently, shape (size,): the same numbers as `size` calls of `draw`."""
-        index = np.searchsorted(self._cumulative, rng.random(size), side="right")
-        return np.asarray(self._signed, dtype=np.float64)[index]
-
     def tail(self, x: npt.ArrayLike) -> Array:
         """Probability that N(0, C) + V exceeds `x`, in the shape of `x`."""
         return _tails(np.asarray(x, np.float64), self.atoms, self.noise_variance) @ self.weights
 
-    @functools.cached_property
-    def cdf_error(self) -> float:
-        """Largest distance of the distribution function from the logistic one."""
-        x = _grid(GRID_STEP / 10, GRID_END)
-        return float(np.abs(self.tail(x) - _logistic_tail(x)).max())
-
-    @functools.cached_property
-    def odds_error(self) -> float:
-        """Largest |ln F(l) / F(-l) - l| for l up to 8: the error of detailed balance."""
-        x = _grid(GRID_STEP / 10, LARGEST_RATIO)
-        tail = self.tail(x)
-        return float(np.abs(np.log1p(-tail) - np.log(tail) - x).max())
-
 
 @functools.cache
-def correction(noise_variance: float, criterion: str = "odds") -> Correction:
+def correction(noise_variance: float) -> Correction:
     """Best correction for noise of a variance, computed once.
+
+    With F the distribution function of N(0, C) + V, the largest |ln F(l) / F(-l) - l| for |l| <= 8
+    is smallest: detailed balance holds up to exactly this error in the odds.
 
     Parameters
     ----------
     noise_variance : float
         Variance C of the noise that lambda has, in (0, pi^2 / 3).
-    criterion : {"odds", "cdf"}
-        What is smallest in the worst case. With F the distribution function of
-        N(0, C) + V, ``"cdf"`` takes its distance from the logistic one; ``"odds"`` takes
-        ln F(l) / F(-l) - l for |l| <= 8, which is to first order that distance over the
-        logistic density.
 
     Returns
     -------
@@ -112,19 +91,18 @@ def correction(noise_variance: float, criterion: str = "odds") -> Correction:
 
     Notes
     -----
-    Detailed balance holds up to exactly the error in the odds, hence the default. The
-    smallest distance is no substitute for it: at C = 2 it is 5.9e-4, larger than the whole
-    tail beyond 8, and the odds there are off by a factor e. Weighted, the odds are within
-    0.0064 and the distribution function within 1.4e-3; the published mixture of a hundred
+    The program has the distance of F from the logistic distribution function over the logistic
+    density, which is that error to first order. The smallest distance itself is no substitute: at
+    C = 2 it is 5.9e-4, larger than the whole tail beyond 8, and the odds there are off by a factor
+    e. Weighted, the odds are within 0.0064 and F within 1.4e-3; the published mixture of a hundred
     Gaussians [Heikkila et al. 2019] is at 0.0122 and 2.4e-3.
     """
     check_noise_variance(noise_variance)
-    checks.one_of("criterion", criterion, CRITERIA)
     from scipy.optimize import linprog  # takes long: only where it is needed
 
     atoms, x = _grid(ATOM_STEP, LARGEST_ATOM), _grid(GRID_STEP, GRID_END)
     # Divided by its weight, every row of the program is in the units of the error.
-    weight = 1.0 if criterion == "cdf" else _logistic_density(np.minimum(x, LARGEST_RATIO))
+    weight = _logistic_density(np.minimum(x, LARGEST_RATIO))
     tails = _tails(x, atoms, noise_variance) / np.reshape(weight, (-1, 1))
     wanted, error = _logistic_tail(x) / weight, np.ones((x.size, 1))
     solution = linprog(

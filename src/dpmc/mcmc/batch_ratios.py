@@ -136,7 +136,7 @@ class BatchRatios:
         return BarkerRatio(batch.log_ratio, variance, event), batch.clipped
 
     def barker_bound(self, event: BarkerEvent) -> float:
-        """What an event says that row ratios are clipped to."""
+        """Clip bound of row ratios that an event says."""
         if (event.batch_size, event.num_rows) != (self._batch_size, len(self._rows)):
             raise DpmcError(
                 f"`event` must be of batches of {self._batch_size} of {len(self._rows)} rows, got "
@@ -149,7 +149,7 @@ class BatchRatios:
 def penalised_sensitivity(
     largest: float, batch_size: int, variance_factor: float = 2.0, population: float = 1.0
 ) -> float:
-    """How far one substituted row can move the penalised ratio.
+    """Sensitivity of the penalised ratio to one substituted row.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Run:
 
 
 class Sampler(Protocol):
-    """What a method becomes once it knows the posterior and its parameters."""
+    """A method that knows its posterior and its parameters."""
 
     def __call__(
         self,
@@ -54,7 +54,7 @@ class Sampler(Protocol):
 
 
 class Info(NamedTuple):
-    """What a Metropolis-Hastings step records."""
+    """Records of a Metropolis-Hastings step."""
 
     accepted: bool
     ratio_clipped: int
@@ -140,7 +140,7 @@ MANY_ENTRIES = 200_000
 
 
 def number_of_threads(given: int | None, num_chains: int, num_entries: int) -> int:
-    """How many threads to use: as given, at most one for each chain.
+    """Number of threads to use: as given, at most one for each chain.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class _Together:
         self._done = [0] * num_chains
 
     def of(self, chain: int) -> Progress:
-        """What one chain tells its own progress."""
+        """Progress of one chain."""
 
         def report(done: int, total: int, info: str) -> None:
             with self._lock:

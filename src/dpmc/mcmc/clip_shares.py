@@ -33,7 +33,7 @@ from dpmc.types import CLIP_COUNTS, Array, Budget, Diagnostic, DpmcError
 
 Diagnostics = Literal["private", "none", "exact"]
 CHOICES = ("private", "none", "exact")
-# Of mu^2, where mu is the Gaussian privacy parameter of the budget.
+# Share of mu^2, where mu is the Gaussian privacy parameter of the budget.
 SHARE = 0.01
 # Released states at which methods that see batches look at all rows.
 MOST_STATES = 16
@@ -42,7 +42,7 @@ CHUNK = 4096
 
 
 def with_release(releases: Releases, budget: Budget) -> Releases:
-    """What is released with the diagnostics of all chains, once."""
+    """Releases with the diagnostics of all chains, once."""
     event = events.gaussian(calibration.share_multiplier(budget, SHARE))
     accountant = accounting.load(budget.accountant)
     try:
@@ -128,7 +128,7 @@ def released_states(draws: Array) -> Array:
 
 
 def without_clip_counts(run: Run) -> Run:
-    """What the chains gave, less the counts of private rows."""
+    """Run without the counts of private rows."""
     info = {name: values for name, values in run.info.items() if name not in CLIP_COUNTS}
     totals = {name: values for name, values in run.totals.items() if name not in CLIP_COUNTS}
     return replace(run, info=info, totals=totals)

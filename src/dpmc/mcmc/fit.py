@@ -85,7 +85,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Search:
-    """What was learnt of the rows before the chains, under the same budget.
+    """Result of a search before the chains, under the same budget.
 
     Parameters
     ----------
@@ -414,7 +414,7 @@ def _check_releases(
 
 
 def _bought(plan: Plan, search: Search | None, ledger: Ledger) -> types.Plan:
-    """What the budget bought."""
+    """Plan of the fit, with what the budget bought."""
     apart = None if search is None else search.apart
     records = ledger.records()
     if search is not None and apart is None:

@@ -31,7 +31,7 @@ def accept(log_ratio: float, rng: np.random.Generator) -> bool:
 
 
 def penalty(noise_std: float) -> float:
-    """What the penalty method subtracts from a log-ratio with Gaussian noise.
+    """Penalty of a log-ratio with Gaussian noise.
 
     A test on a log-ratio with N(0, s^2) noise leaves the target invariant when s^2 / 2
     is subtracted [Ceperley and Dewing 1999; raisa2021dphmc, Theorem 3.3].

@@ -42,7 +42,7 @@ ENERGY_NOISE = 1.0
 
 
 class HMCSettings(Protocol):
-    """What both methods let their user choose."""
+    """Settings of both methods."""
 
     @property
     def step_size(self) -> float:
@@ -70,7 +70,7 @@ class HMCSettings(Protocol):
 
     @property
     def jitter(self) -> str:
-        """How the step size varies between iterations."""
+        """Variation of the step size between iterations."""
 
     @property
     def reuse_gradient(self) -> bool:

@@ -41,7 +41,7 @@ class Posterior:
 
     @functools.cached_property
     def batch_rows(self) -> Array:
-        """What the row functions read, shape (n, q), for batches of a few rows."""
+        """Features of the rows, shape (n, q), for batches of a few rows."""
         return feature_rows(self.model, self._take(), "rows", self._consume)
 
     def _take(self) -> Dataset:

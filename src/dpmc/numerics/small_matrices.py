@@ -279,7 +279,7 @@ def bartlett(dof: float, rng: Any, factor: Any) -> None:
         factor[i, i] = math.sqrt(2.0 * rng.standard_gamma(0.5 * (dof - i)))
 
 
-# Of rotations; four to six are enough for any matrix.
+# Most sweeps of rotations; four to six are enough for any matrix.
 SWEEPS = 30
 
 

@@ -1,4 +1,4 @@
-"""Where the user keeps what can be made again."""
+"""Folder in which the user keeps what can be made again."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class _Bracket:
     steps: int = 0
 
     def share(self) -> float:
-        """Where the root may be, from 0 at the low end to 1 at the high end."""
+        """Place of the root, from 0 at the low end to 1 at the high end."""
         self.steps += 1
         gap = self.at_high - self.at_low
         return -self.at_low / gap if self.steps % 8 and math.isfinite(gap) and gap > 0 else 0.5

@@ -87,7 +87,7 @@ def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> G
 
 
 class _Release(Protocol):
-    """What the audit needs to know of one release."""
+    """A release, as far as the audit needs to know it."""
 
     def variance(self) -> float:
         """Variance of its privacy loss, roughly."""

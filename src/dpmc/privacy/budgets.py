@@ -36,7 +36,7 @@ ROUNDING = Fraction(1, 2**50)
 
 @dataclass(frozen=True)
 class GaussianBudget:
-    """What adaptively chosen Gaussian releases may cost together.
+    """Budget of adaptively chosen Gaussian releases together.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class GaussianBudget:
 
 
 class Meter:
-    """What has been spent of a budget.
+    """Meter of what has been spent of a budget.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Meter:
 
     @property
     def remaining(self) -> float:
-        """What is left of mu^2, rounded down."""
+        """Rest of mu^2, rounded down."""
         left = max(self._limit - self._total, 0)
         value = left / 2**_SCALE
         return value if Fraction(value) * 2**_SCALE <= left else math.nextafter(value, 0.0)
@@ -162,7 +162,7 @@ class Meter:
 
 
 class Tally:
-    """How often one event was released, and how often it may be: what a meter says, if any."""
+    """Count of the releases of one event, up to what a plan or a meter allows."""
 
     __slots__ = ("allowed", "event", "meter", "used")
 

@@ -38,7 +38,7 @@ class TooSmallError(DpmcError):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a budget buys.
+    """Iterations that a budget buys.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Plan:
 
     @cached_property
     def counts(self) -> Mapping[Event, int]:
-        """How often each event occurs in all chains together."""
+        """Count of each event in all chains together."""
         return self.releases.counts(self.num_iterations, self.num_chains)
 
 
 def plan(
     releases: Releases, budget: Budget, num_chains: int = 1, max_iterations: int | None = None
 ) -> Plan:
-    """What `budget` buys.
+    """Plan of what `budget` buys.
 
     Parameters
     ----------

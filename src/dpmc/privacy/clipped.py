@@ -64,7 +64,7 @@ class BarkerRatio(NamedTuple):
 
 @dataclass(frozen=True)
 class Clip:
-    """What a compiled loop clips the contribution of a row to, and multiplies it by.
+    """Clip of the contribution of a row in a compiled loop, and its factor.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Clip:
 
     @property
     def sensitivity(self) -> float:
-        """How far a substituted row moves a sum of contributions."""
+        """Largest change of a sum of contributions by a substituted row."""
         return 2 * self.bound * self.scale * math.sqrt(self.blocks)
 
 

@@ -38,8 +38,12 @@ SLACK = 1e-9
 # Integers of the value are clamped here: with noise on them they stay below 2**53.
 _LARGEST = 2.0**52
 _FINEST = 2**36  # grid steps in a standard deviation, at most: tails stay below _LARGEST
-_WORD, _BITS = 64, 63
+# Bits of a random word, and those of them that are of the uniform number: one is the sign.
+_WORD = 64
+_BITS = 63
+# Error of a quantile in float64, relative to one plus the quantile.
 _ERROR = 2.0**-46
+# Bits by which mpmath works more precisely than the uniform number is known.
 _GUARD = 64
 # Bit generators whose `random_raw` has 64 bits.
 _WIDE = frozenset({"ChaCha", "PCG64", "PCG64DXSM", "Philox", "SFC64"})

@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 Method = Literal["counts", "trade_off"]
 
 FEWEST_RUNS = 200
-# Of the runs, to choose the rule on; the bound is from the rest. Scores are learnt from the first
-# half of these, and their thresholds chosen on the second.
+# Share of the runs to choose the rule on; the bound is from the rest. Scores are learnt from the
+# first half of these, and their thresholds chosen on the second.
 LEARNING_SHARE = 1 / 4
 # Standard errors that a rule is put down by when it is chosen: more than the bound has, since the
 # best of many rules by their own counts is the luckiest one.
 _CAUTION = 3.5
-# Of the error probability, to bound how often the rule guesses, which matters with delta only.
+# Share of the error probability for how often the rule guesses, which matters with delta only.
 _SHARE_OF_GUESSES = 0.1
 _NUM_LEVELS = 160
 
 
 @dataclass(frozen=True, repr=False)
 class AuditResult:
-    """What runs of a mechanism say of its privacy.
+    """Result of an audit of a mechanism by its runs.
 
     Parameters
     ----------

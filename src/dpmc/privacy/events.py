@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Event: TypeAlias = "DpEvent | BarkerEvent"
 Counts = Mapping["Event", int]
 
-# Of the logistic distribution: the Barker test leaves no room for more noise.
+# Variance of the logistic distribution: the Barker test leaves no room for more noise.
 LOGISTIC_VARIANCE = math.pi**2 / 3
-# Of the variance of batch and noise, the least that is left for noise: a grid for so little of it
-# has room for all of it, so that discrete noise is never refused for what a batch shows.
+# Least share of the variance of batch and noise that is left for noise: a grid for so little has
+# room for all of it, so that discrete noise is never refused for what a batch shows.
 LEAST_NOISE = 2.0**-20
-# Of the noise over the sensitivity: squares beyond it, and its inverse, are no numbers.
+# Least noise over the sensitivity: squares beyond it, and its inverse, are no numbers.
 LEAST_MULTIPLIER = 1e-150
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
@@ -85,12 +85,12 @@ class BarkerEvent:
 
     @property
     def mean_change(self) -> float:
-        """How far one row of the batch moves the mean of a release, 2 kappa / sqrt(b)."""
+        """Largest change of the mean of a release by one row of the batch, 2 kappa / sqrt(b)."""
         return 2 * self.clip_scale / math.sqrt(self.batch_size)
 
     @property
     def variance_change(self) -> float:
-        """How far one row of the batch moves the variance, 4 kappa^2 (1 - 1/b) / b.
+        """Largest change of the variance by one row of the batch, 4 kappa^2 (1 - 1/b) / b.
 
         Of the variance of b numbers, the one at x contributes ``(1 - 1/b) (x - m)**2 / b``
         with m the mean of the others: at most 4 kappa^2, at least 0, for the square.
@@ -197,7 +197,7 @@ def _check_batch(batch_size: int, num_rows: int) -> None:
 
 
 def noise_of(event: Event) -> tuple[float, float] | None:
-    """What the accountants of this package read of a Gaussian event.
+    """Noise multiplier and sampling fraction of a Gaussian event.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def _parsed(line: str) -> Event:
 
 @dataclass(frozen=True)
 class Releases:
-    """What an algorithm releases in one chain.
+    """Releases of an algorithm in one chain.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class Releases:
             raise DpmcError("`per_iteration` must have at least one release, got none")
 
     def counts(self, num_iterations: int, num_chains: int) -> dict[Event, int]:
-        """How often each event occurs in `num_chains` chains of `num_iterations` each."""
+        """Count of each event in `num_chains` chains of `num_iterations` each."""
         total: dict[Event, int] = {}
         for event, count in self.once:
             total[event] = total.get(event, 0) + count

@@ -20,7 +20,7 @@ NAME = "composition"
 
 @dataclass
 class _Total:
-    """What the parts come to."""
+    """Sum of the parts."""
 
     neighbours: Neighbours
     counts: dict[Event, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def compose(
 
 
 def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace") -> Guarantee:
-    """What `compose` does, of parts whose noise is known to be independent."""
+    """Joint guarantee, as of `compose`, of parts whose noise is known to be independent."""
     total = _Total(neighbours)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)

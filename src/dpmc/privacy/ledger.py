@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Noise = Literal["continuous", "discrete"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
-# Of noise: below, floating point has no digits for it.
+# Least scale of noise: below, floating point has no digits for it.
 LEAST_SCALE = 1e-290
 
 
@@ -86,7 +86,7 @@ class Ledger:
             self._allowed = dict(plan)
         elif plan is not None and not isinstance(plan, GaussianBudget):
             self._allowed = dict(plan.counts)
-        # Of the releases: a plan or a budget is for substituted rows, else the first one says.
+        # Relation of the releases: a plan or a budget is for substituted rows, else the first says.
         self.neighbours: Neighbours | None = None if plan is None else "replace"
         self._discrete: Any = None
         if noise == "discrete":
@@ -288,7 +288,7 @@ class Ledger:
         return noise
 
     def grid(self, clip: Clip, noise_multiplier: float) -> float:
-        """What a compiled loop rounds its sums to before noise is added, 0 for nothing."""
+        """Grid that a compiled loop rounds its sums to before noise is added, 0 for none."""
         if self._discrete is None:
             return 0.0
         return float(self._discrete.grid_of(clip.sensitivity * noise_multiplier))
@@ -325,7 +325,7 @@ class Ledger:
 
     @property
     def counts(self) -> dict[Event, int]:
-        """How often each event was released so far."""
+        """Count of each event released so far."""
         return {event: tally.used for event, tally in self._tallies.items() if tally.used}
 
     def records(self, before: Counts | None = None) -> tuple[tuple[str, int], ...]:
@@ -342,7 +342,7 @@ class Ledger:
 
     @property
     def committed(self) -> dict[Event, int]:
-        """What a joint guarantee has to count: all that the plan or budget allows.
+        """Events that a joint guarantee has to count: all that the plan or budget allows.
 
         Without either, what was released so far, which is enough only where that did not
         depend on earlier outputs.
@@ -358,7 +358,7 @@ class Ledger:
 
     @property
     def remaining(self) -> float:
-        """What is left of the mu^2 of a `GaussianBudget`, rounded down."""
+        """Rest of the mu^2 of a `GaussianBudget`, rounded down."""
         return self._metered().remaining
 
     def least_multiplier(self) -> float:

@@ -39,7 +39,7 @@ OWN_SHARE = "what a node knows of its own noise"
 
 @dataclass(frozen=True)
 class NodeValues:
-    """What each node computed from its own rows; private.
+    """Values that the nodes computed from their own rows; private.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class NodeValues:
 
 @dataclass(frozen=True)
 class NodeNoise:
-    """How nodes add noise.
+    """Noise that nodes add.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class NodeNoise:
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """What a guarantee says is outside of it."""
+        """Assumptions that a guarantee names as outside of it."""
         if self.sharing == "local":
             return ()
         alone = self.colluding == 0 and len(self.generators) > 1

@@ -74,7 +74,7 @@ def _calibrated(schedule: Schedule, epsilon: float, delta: float) -> tuple[float
 
 
 def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> float | None:
-    """Where `excess`, decreasing, is zero, to a few units of the fifth digit.
+    """Root of `excess`, which decreases, to a few units of the fifth digit.
 
     With `logarithm` that of 1 / delta of the budget: the square root of it, as spent, is nearly
     a straight line, so that few values are enough.

@@ -32,7 +32,7 @@ _LARGEST = 8.0  # spreads from the median beyond which a number teaches nothing 
 
 @dataclass(frozen=True)
 class Raised:
-    """What a mechanism raised in place of an outcome.
+    """Exception that a mechanism raised in place of an outcome.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def combined_multiplier(noise_multipliers: Sequence[float]) -> float:
 
 
 def counts(schedule: Schedule, noise_multiplier: float) -> dict[events.Event, int]:
-    """What a run releases: what its ledger has to hold.
+    """Releases of a run, as its ledger has to hold them.
 
     Returns
     -------

@@ -27,7 +27,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.random_bits import cryptographic
 from dpmc.types import Array, DpmcError, Neighbours
 
-# Of flipping a bit: the least that 53 random bits resolve to 1e-3.
+# Least chance of flipping a bit that 53 random bits resolve to 1e-3.
 LEAST_FLIP = 1e-13
 # Steps of a public grid in the largest scale that private noise may have.
 _STEPS = 2.0**35

@@ -23,7 +23,7 @@ from dpmc.types import DpmcError, check_delta, check_epsilon
 
 # Ratios looked at first, from e^-beta to e^beta; the worst of them is then refined.
 NUM_RATIOS = 401
-# Of an exponent: a larger epsilon is given the delta of this one.
+# Largest exponent: a larger epsilon is given the delta of this one.
 _LARGEST = 700.0
 
 

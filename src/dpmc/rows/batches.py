@@ -17,7 +17,7 @@ from dpmc.types import DpmcError
 
 @dataclass(frozen=True)
 class Batches:
-    """How the gradient of a batch is formed and what is released of it.
+    """Settings of the gradient of a batch, and its release.
 
     An update moves by e n / b times the clipped batch sum, whose sensitivity is 2 C, and
     has Gaussian noise of variance ``noise_scale * e``, with e = step_size / n.
@@ -58,17 +58,17 @@ class Batches:
 
     @property
     def scale(self) -> float:
-        """What the batch sum is multiplied by in an update."""
+        """Factor of the batch sum in an update."""
         return self.step * self.num_rows / self.batch_size
 
     @property
     def clip(self) -> Clip:
-        """What the loop clips a row gradient to, and multiplies it by in an update."""
+        """Clip of a row gradient, and its factor in an update."""
         return Clip(self.clip_bound, self.scale)
 
     @property
     def sensitivity(self) -> float:
-        """How far one substituted row can move an update."""
+        """Sensitivity of an update to one substituted row."""
         return self.clip.sensitivity
 
     @property
@@ -84,7 +84,7 @@ class Batches:
 
 @dataclass(frozen=True)
 class Draws:
-    """How rows are drawn from random words.
+    """Draws of rows from random words.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Draws:
         return int(np.ceil(draws / (64 // self.bits)))
 
     def scratch(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """What :func:`draw_distinct` works on: mask, candidates and batch.
+        """Scratch of :func:`draw_distinct`: mask, candidates and batch.
 
         The mask has one bit for each row, and one beyond them, which is set.
         """

@@ -20,10 +20,12 @@ from dpmc.numerics.compiled import njit
 from dpmc.types import DpmcError
 
 # Squares of bounds in between neither overflow nor vanish.
-SMALLEST_BOUND, LARGEST_BOUND = 1e-100, 1e100
-# Between these limits a squared norm has all its digits. The root of the smaller one is the least
-# bound that a squared norm can be compared with.
-SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e300
+SMALLEST_BOUND = 1e-100
+LARGEST_BOUND = 1e100
+# Between these limits a squared norm has all its digits.
+SMALLEST_SQUARE = 1e-280
+LARGEST_SQUARE = 1e300
+# Least bound that a squared norm can be compared with: the root of the smallest one.
 SMALLEST_COMPARED_BOUND = 1e-140
 # Larger than the exponent of any finite number: that of infinity.
 INFINITE = 1 << 12

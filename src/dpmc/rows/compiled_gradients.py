@@ -13,9 +13,11 @@ from dpmc.rows.sums import part_features
 from dpmc.rows.wide_gradients import curvatures_kernel, gradients_kernel, slope_of
 from dpmc.types import Array, Model
 
-# Numbers of features that are made at once, so that they stay in the second-level cache, and the
-# fewest and most rows that they may be: what Python adds to each piece is felt by few rows.
-PIECE, LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 10, 1 << 14
+# Numbers of features that are made at once, so that they stay in the second-level cache.
+PIECE = 1 << 17
+# Fewest and most rows of a piece: what Python adds to each is felt by few rows.
+LEAST_ROWS = 1 << 10
+MOST_ROWS = 1 << 14
 # The largest number of coordinates for which steps of a sum are fused: beyond it the library of
 # linear algebra whitens faster.
 FUSED = 24
@@ -47,7 +49,7 @@ class RowGradients:
         self.piece = min(max(1 << fitting.bit_length() >> 1, LEAST_ROWS), MOST_ROWS)
 
     def features(self, x: Array, nan_rows: bool) -> Array:
-        """What the row functions read of rows, shape (q, m), `piece` rows at a time.
+        """Features of rows, shape (q, m), `piece` rows at a time.
 
         Rows that begin at a multiple of `piece` have the same features alone as among others.
         """

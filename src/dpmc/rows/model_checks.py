@@ -30,8 +30,12 @@ NUM_THETAS = 3
 NUM_PAIRS = 24
 MOST_COMPONENTS = 16
 STEP = 1e-5
-# Relative disagreement, and rounding per unit of what a sum is made of.
-LOOSE, CLOSE, ROUNDING = 1e-3, 1e-7, 1e-12
+# Largest relative disagreement of a gradient with differences.
+LOOSE = 1e-3
+# Largest relative disagreement of two values of one function.
+CLOSE = 1e-7
+# Rounding per unit of what a sum is made of.
+ROUNDING = 1e-12
 
 
 def check_rows(model: Model, num_columns: int) -> Probes:

@@ -48,7 +48,7 @@ class _Pickler(PICKLER):  # type: ignore[misc]
     """Numba's, but that functions compiled by this package are compiled so again."""
 
     def reducer_override(self, value: Any) -> Any:
-        """What a compiled function of this package is made anew from."""
+        """Recipe of a compiled function of this package."""
         recipe = getattr(value, "recipe", None) if hasattr(value, "py_func") else None
         return super().reducer_override(value) if recipe is None else (operator.call, (recipe,))
 

@@ -24,7 +24,7 @@ Tuple = tuple[float, ...]
 
 
 class Probes(NamedTuple):
-    """Where the functions of a model are tried.
+    """Public points at which the functions of a model are tried.
 
     Parameters
     ----------

@@ -205,7 +205,7 @@ class InnerSums:
     def ratio(
         self, theta: Array, theta_new: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[float, int]:
-        """What :attr:`dpmc.rows.sums.RowSums.ratio` does.
+        """Clipped ratio of all rows, as :attr:`dpmc.rows.sums.RowSums.ratio` has it.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class InnerSums:
     def gradient(
         self, theta: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[Array, int]:
-        """What `RowSums.gradient` does; `outside` as in :meth:`ratio`, `c` at theta."""
+        """Clipped gradient of all rows; `outside` as in :meth:`ratio`, `c` at theta."""
         c, first, total, whole = self._gradient(self._none, theta, bound, *self._rows)
         clipped = 0
         for low, high in () if whole else self._ranges(first):

@@ -32,8 +32,10 @@ TURN = 1e-13
 REACH = 2.0**20
 # Rounding of a sum that is used, as a part of the bound.
 TOLERANCE = 1e-10
-# Relative rounding of a number, and of a sum of a billion numbers with twice its digits.
-ROUNDING, DOUBLED = 2.0**-52, 2.0**-70
+# Relative rounding of a number.
+ROUNDING = 2.0**-52
+# Relative rounding of a sum of a billion numbers with twice its digits.
+DOUBLED = 2.0**-70
 
 
 class Column(NamedTuple):
@@ -282,7 +284,7 @@ class SortedSums:
             )
 
     def ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int] | None:
-        """Return what :attr:`dpmc.rows.sums.RowSums.ratio` does, None for a move that is not so."""
+        """Clipped ratio of all rows, None for a move that depends on several features."""
         # A move of several components changes several weights: no search, nothing to compile.
         if len(self._columns) > 1 and np.count_nonzero(theta_new != theta) > 1:
             return None
@@ -294,7 +296,7 @@ class SortedSums:
         return (total, clipped) if _holds(total, error, bound) else None
 
     def gradient(self, theta: Array, bound: float) -> tuple[Array, int] | None:
-        """Return what :attr:`dpmc.rows.sums.RowSums.gradient` does, None if gradients turn."""
+        """Clipped gradient of all rows, None if gradients turn."""
         if self._direction is None:
             return None
         shared, slope, length, direction = self._direction(theta)

@@ -40,7 +40,7 @@ class Source(Protocol):
 
     @property
     def invalid_rows(self) -> InvalidRows:
-        """What becomes of rows with an entry that is not finite."""
+        """Treatment of rows with an entry that is not finite."""
 
     @property
     def part_rows(self) -> int:
@@ -53,7 +53,7 @@ class Source(Protocol):
         """Refuse rows that are not those which were first seen."""
 
     def run(self, work: Callable[[Any], Array], tasks: Iterator[Any]) -> Iterator[Array]:
-        """What becomes of tasks, in their order, by whatever workers there are."""
+        """Results of tasks, in their order, by whatever workers there are."""
 
 
 class InMemory:

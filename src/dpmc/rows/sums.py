@@ -30,7 +30,7 @@ WIDE = 4
 def feature_rows(
     model: Model, dataset: Dataset, order: Literal["features", "rows"], consume: bool = False
 ) -> Array:
-    """What the row functions read of each row, contiguous float64.
+    """Features of all rows, contiguous float64.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def feature_rows(
 
 
 def part_features(model: Model, x: Array, nan_rows: bool) -> Array:
-    """What the row functions read of some of the rows, shape (q, m), contiguous float64.
+    """Features of some of the rows, shape (q, m), contiguous float64.
 
     The same as `feature_rows` gives for them, if they begin at a multiple of `CHUNK`.
 

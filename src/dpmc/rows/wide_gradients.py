@@ -62,7 +62,7 @@ def slope_of(model: Model) -> Any:
 
 
 def gradients_kernel(model: Model, num_coefficients: int, num_features: int) -> Any:
-    """What computes the gradients of a block of rows, as `row_gradients_kernel` does."""
+    """Kernel of the gradients of a block of rows, as `row_gradients_kernel` makes it."""
     slope = slope_of(model)
     if slope is None or model.dim <= WIDE:
         return row_gradients_kernel(model.gradient, model.dim, num_coefficients, num_features)

@@ -1,4 +1,4 @@
-"""What the schema of a file of Arrow says of its columns: names, an index of pandas, types."""
+"""Columns of a file of Arrow, by its schema: names, an index of pandas, types."""
 
 from __future__ import annotations
 

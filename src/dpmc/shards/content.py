@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 from dpmc.types import DpmcError, InvalidRows
 
-# Types of columns whose entries are read one by one, and of those that hold no numbers.
-PARSED, OTHER = "entries", "others"
-SINGLE, DOUBLE = "float32", "float64"
+# Type of a column whose entries are read one by one.
+PARSED = "entries"
+# Type of a column that holds no numbers.
+OTHER = "others"
+SINGLE = "float32"
+DOUBLE = "float64"
 
 
 @dataclass(frozen=True)

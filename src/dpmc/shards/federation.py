@@ -49,13 +49,13 @@ class Federation:
         return "data" if "data" in sources else "public"
 
     def node_noise(self, seed: int | None, name: str) -> NodeNoise:
-        """How nodes add noise, from a stream of each that `name` and `seed` key."""
+        """Noise of the nodes, from a stream of each that `name` and `seed` key."""
         generators = [Streams.of(seed, name, "node", k).noise for k in range(len(self.nodes))]
         return NodeNoise(generators, self.sharing, self.colluding)
 
     @property
     def invalid_rows(self) -> InvalidRows:
-        """What becomes of rows with an entry that is not finite, the same at each node."""
+        """Treatment of rows with an entry that is not finite, the same at each node."""
         return self.nodes[0].invalid_rows
 
 

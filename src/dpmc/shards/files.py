@@ -83,7 +83,7 @@ def read_shards(folders: Iterable[Path]) -> tuple[Shard, ...]:
 
 
 def stamp_of(path: str | Path) -> tuple[int, int, int, int]:
-    """What tells a file from what it was before."""
+    """Stamp that tells a file from what it was before."""
     try:
         found = Path(path).stat()
     except OSError:

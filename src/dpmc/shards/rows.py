@@ -90,7 +90,7 @@ class ShardedRows:
                     )
 
     def run(self, work: Callable[[Any], Array], tasks: Iterator[Any]) -> Iterator[Array]:
-        """What becomes of tasks, in their order, by threads or the workers given."""
+        """Results of tasks, in their order, by threads or the workers given."""
         self.check_folders()
         # A client has no place in what is sent to its workers.
         alone = replace(self, workers=1)

@@ -21,7 +21,7 @@ Work = Callable[[Any], Array]
 def run(
     work: Work, tasks: Iterator[Any], workers: Any, time_limit: float, name: str
 ) -> Iterator[Array]:
-    """What becomes of tasks, in their order.
+    """Results of tasks, in their order.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _answer(future: Any, time_limit: float, name: str) -> Array:
 
 
 def _number(workers: Any) -> int:
-    """How many tasks an executor works on at once, as far as it tells."""
+    """Number of tasks that an executor works on at once, as far as it tells."""
     if hasattr(workers, "nthreads"):
         return int(max(1, sum(workers.nthreads().values())))
     return int(getattr(workers, "_max_workers", 4))

@@ -26,7 +26,7 @@ ROUNDING = 2.0**-48
 
 @dataclass(frozen=True)
 class ReleaseTerms:
-    """What a release is of: what a posterior given it has to know.
+    """Terms of a release: what a posterior given it has to know.
 
     Parameters
     ----------

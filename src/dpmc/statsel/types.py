@@ -97,7 +97,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Statistic:
-    """What is released: the mean of s over the records, or an order statistic of s.
+    """Released number: the mean of s over the records, or an order statistic of s.
 
     Parameters
     ----------

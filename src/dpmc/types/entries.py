@@ -15,8 +15,8 @@ from dpmc.types.numbers import Array
 InvalidRows = Literal["refuse", "zero"]
 # As files have them.
 FLAGS = {"true": 1.0, "false": 0.0}
-# Of arrays whose entries are no numbers, or not all of them, as far as their type says: objects,
-# texts, bytes, texts of any length, complex numbers.
+# Kinds of arrays whose entries are no numbers, or not all of them, as far as their type says:
+# objects, texts, bytes, texts of any length, complex numbers.
 PARSED = "OUSTc"
 
 

@@ -36,7 +36,7 @@ class DpmcError(ValueError):
 
 
 class MemoryLimitError(DpmcError):
-    """What is asked for takes more memory than this machine has; nothing was begun."""
+    """Memory that this machine does not have; nothing was begun."""
 
 
 class UnavailableError(DpmcError):

@@ -25,7 +25,7 @@ LOW_BITS = "low bits of continuous noise"
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent: (epsilon, delta) under a neighbouring relation.
+    """Budget of a fit: (epsilon, delta) under a neighbouring relation.
 
     Parameters
     ----------
@@ -103,5 +103,5 @@ class Guarantee:
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 
-# Of what reads the private rows and adds no noise.
+# The guarantee of what reads the private rows and adds no noise.
 NO_GUARANTEE = Guarantee(math.inf, 0.0)

@@ -1,4 +1,4 @@
-"""What a budget was to buy, and what it bought: the facts that come with the draws of a fit."""
+"""Plans of budgets, and the facts that come with the draws of a fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpmc.types.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class Plan:
-    """What a budget was to buy, and what it bought, as far as released numbers tell.
+    """Plan of a budget and its outcome, as far as released numbers tell.
 
     What a method does not have is left at its default.
 

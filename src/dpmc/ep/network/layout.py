@@ -82,7 +82,7 @@ class Architecture:
 
 
 class Arrays(NamedTuple):
-    """What compiled code works on; arrays of `Architecture.size` unless said otherwise.
+    """State of compiled code; arrays of `Architecture.size` unless said otherwise.
 
     A Gaussian factor is a shift (precision times mean) and a precision.
     """

@@ -16,7 +16,7 @@ BLOCK = 4096
 
 
 class Scores(NamedTuple):
-    """How good predictions are, in the units of the target."""
+    """Scores of predictions, in the units of the target."""
 
     rmse: float  # Root of the mean squared error of the means
     log_likelihood: float  # Mean logarithm of the normal density of the targets

@@ -206,7 +206,7 @@ class Params:
 
 @dataclass(frozen=True)
 class VIFit:
-    """What variational inference produced.
+    """Result of variational inference.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PerturbationMethod:
-    """What noise is added to, with the parameters of its simulation."""
+    """Quantity that noise is added to, with the parameters of its simulation."""
 
     name: str
     Params: type[Any]

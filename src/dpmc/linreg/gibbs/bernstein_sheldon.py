@@ -39,7 +39,7 @@ PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
 class SumChainSettings(NamedTuple):
-    """How to run the chain."""
+    """Settings of the chain."""
 
     exact: bool  # Whether the distribution of the sums is Wishart, or normal with repairs
     augmented: bool  # Which update of the sums of a node to take

@@ -130,12 +130,14 @@ def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
 MOST_TRIES = 200
 # Eigenvalues of G below this part of the largest one are rounding.
 ROUNDING = 1e-15
-# Places of counts: tries of slices, and slices that gave up.
-TRIES, GAVE_UP = 0, 1
+# Place of the count of tries of slices.
+TRIES = 0
+# Place of the count of slices that gave up.
+GAVE_UP = 1
 
 
 class ReleasedSums(NamedTuple):
-    """What the nodes released, as noisy sums of products of w = (x, y)."""
+    """Releases of the nodes: noisy sums of products of w = (x, y)."""
 
     noisy: Array  # (J, p, p): noisy sums of each node, symmetric
     # (p, p): variance V of the noise on each entry of the upper triangle, positive.

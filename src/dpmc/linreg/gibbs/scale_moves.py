@@ -222,7 +222,7 @@ def propose_node(
 
 
 class Turn(NamedTuple):
-    """What a square root of the inverse of I + v P E P' adds to a vector, see :func:`turned`."""
+    """Change of a vector by a square root of the inverse of I + v P E P', see :func:`turned`."""
 
     own: float
     cross: float

@@ -29,7 +29,7 @@ from dpmc.numerics.small_matrices import (
 
 
 class StatisticsState(NamedTuple):
-    """Where a chain is, and what follows from it."""
+    """State of a chain, and what follows from it."""
 
     s: Any  # (J, d, d)
     theta: Any  # (d,)

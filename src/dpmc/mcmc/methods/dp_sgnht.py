@@ -57,7 +57,7 @@ EXAMPLE = Params(batch_size=50, gradient_clip_bound=1.0, step_size=0.05, frictio
 
 
 def batches(params: Params, num_rows: int) -> Batches:
-    """How an update is formed."""
+    """Settings of the updates."""
     return Batches(
         num_rows,
         params.batch_size,

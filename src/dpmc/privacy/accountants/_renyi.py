@@ -77,7 +77,7 @@ class RenyiAccountant:
 
     @property
     def _gain(self) -> Array:
-        """What the conversion takes off ``ln delta = (order - 1) (divergence - epsilon)``."""
+        """Terms that the conversion takes off ``ln delta = (order - 1) (divergence - epsilon)``."""
         if not self.improved:
             return np.zeros_like(self.orders)
         return (self.orders - 1) * np.log1p(-1 / self.orders) - np.log(self.orders)

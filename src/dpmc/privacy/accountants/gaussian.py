@@ -29,10 +29,11 @@ _SQRT_HALF = math.sqrt(0.5)
 # Trapezoidal rule in ln t: exponentially convergent, and past 1e-17 at this spacing.
 _NODES = np.exp(np.arange(-24.0, 5.0, 0.1))
 _SPACING = 0.1
-# Of s: below it the two tails cancel, whatever epsilon is.
+# Smallest s: below it the two tails cancel, whatever epsilon is.
 _SMALL = 1e-6
-# What noise is computed for.
-LEAST_EPSILON, MOST_EPSILON = 1e-12, 1e8
+# Least and largest epsilon that noise is computed for.
+LEAST_EPSILON = 1e-12
+MOST_EPSILON = 1e8
 
 
 def log_delta(epsilon: float, mu: float) -> float:

@@ -44,7 +44,7 @@ class LatentDraws(NamedTuple):
 
 
 class LatentSampler(NamedTuple):
-    """How latent draws are made.
+    """Source of latent draws.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ _MOST = 0.1
 
 @dataclass(frozen=True)
 class Simulation:
-    """How to simulate.
+    """Settings of a simulation.
 
     Parameters
     ----------

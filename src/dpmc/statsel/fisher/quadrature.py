@@ -32,7 +32,7 @@ _STEP = 1e-5
 
 
 class Nodes(NamedTuple):
-    """Where one noisy record is integrated."""
+    """Range over which one noisy record is integrated."""
 
     # y and y_weights (k,): values of s in their range, ascending, and weights of an integral
     # over it.
