@@ -171,7 +171,8 @@ class Runner:
             # made must neither reach the code of others nor be hidden by it.
             shared = self.folder / "compiled"
             if shared.is_dir():
-                shutil.copytree(shared, compiled, dirs_exist_ok=True)
+                # Files of compiled code are replaced, never written to: a link will do.
+                shutil.copytree(shared, compiled, dirs_exist_ok=True, copy_function=os.link)
             with tree.planted(bug):
                 status, output = tree.run(bug.tests, Path(compiled), self.limit)
         if status == TESTS_FAILED:

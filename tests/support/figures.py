@@ -1,6 +1,8 @@
-"""What tests ask of figures."""
+"""What tests ask of figures, and rows to draw."""
 
 from __future__ import annotations
+
+import itertools
 
 from matplotlib.text import Text
 
@@ -98,3 +100,8 @@ def shown(figure):
 def legend_of(owner):
     legends = owner.legends if hasattr(owner, "legends") else [owner.get_legend()]
     return [text.get_text() for legend in legends for text in legend.get_texts()]
+
+
+def crossed(**axes):
+    """Return a row for each combination of values."""
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
 from dpmc_papers.studies import _tables, regression, regression_convergence
 from dpmc_papers.verdicts import claim_file
-from tests.support.figures import shown
+from tests.support.figures import crossed, shown
 
 ROOT = Path(__file__).parents[3]
 NODES = (1, 5, 10)
@@ -45,37 +46,22 @@ def level(problem, method, variant, nodes):
 @pytest.fixture(scope="module")
 def real(config):
     rows = []
-    for problem in PROBLEMS:
-        for nodes in NODES:
-            here = {"problem": problem, "num_nodes": nodes, "epsilon": 1.0, "delta": 1e-4}
-            if problem == "road_3d":
-                here["status"] = f"{UNAVAILABLE}: no file"
-            rows.append(
-                {
-                    **here,
-                    "method": "ols",
-                    "variant": "correct",
-                    "mse": 0.005,
-                    "epsilon_replace": np.inf,
-                }
-            )
-            for variant, method in CELLS:
-                for replicate in range(5):
-                    mse = level(problem, method, variant, nodes) * (1 + 0.1 * replicate)
-                    gone = "status" in here
-                    rows.append(
-                        {
-                            **here,
-                            "method": method,
-                            "variant": variant,
-                            "replicate": replicate,
-                            "mse": math.nan if gone else mse,
-                            "rhat": 1 + 0.01 * nodes + 0.001 * replicate,
-                            "iac": 2.0 * nodes + replicate,
-                            "epsilon_replace": MULTIPLIER[variant],
-                            "epsilon_add_remove": MULTIPLIER[variant] / 2,
-                        }
-                    )
+    for here in crossed(problem=PROBLEMS, num_nodes=NODES):
+        gone = here["problem"] == "road_3d"
+        here |= {"epsilon": 1.0, "delta": 1e-4}
+        here |= {"status": f"{UNAVAILABLE}: no file"} if gone else {}
+        ols = {"method": "ols", "variant": "correct", "mse": 0.005, "epsilon_replace": np.inf}
+        rows.append({**here, **ols})
+        for (variant, method), replicate in itertools.product(CELLS, range(5)):
+            nodes, factor = here["num_nodes"], 1 + 0.1 * replicate
+            mse = level(here["problem"], method, variant, nodes) * factor
+            rows.append({
+                **here, "method": method, "variant": variant, "replicate": replicate,
+                "mse": math.nan if gone else mse,
+                "rhat": 1 + 0.01 * nodes + 0.001 * replicate, "iac": 2.0 * nodes + replicate,
+                "epsilon_replace": MULTIPLIER[variant],
+                "epsilon_add_remove": MULTIPLIER[variant] / 2,
+            })  # fmt: skip
     return Context(config, table(rows, regression.COLUMNS))
 
 
@@ -141,12 +127,8 @@ def test_profiles_show_what_was_asked_for_beside_what_holds(real):
         assert [row[f"iac_J{n}"] for n in NODES] == [2 * n + 4 for n in NODES]
 
 
-def drawn(figure):
-    return shown(figure)
-
-
 def test_profiles_are_drawn_where_data_are(real):
-    axes = drawn(outputs.figure_profiles(real))
+    axes = shown(outputs.figure_profiles(real))
     assert len(axes) == 2 * len(NODES)
     marked = [line for line in axes[0].lines if line.get_marker() != "None"]
     points = [float(line.get_xdata()[0]) for line in marked if line.get_label() != "printed"]
@@ -163,28 +145,15 @@ def test_profiles_are_drawn_where_data_are(real):
 def simulated(config):
     """Return five runs of every cell with errors 1, 2, 4, 8 and 16 times a base."""
     rows = []
-    for dim, problem in ((2, "simulated_2d"), (5, "simulated_5d")):
-        for nodes in NODES:
-            for epsilon in (0.1, 1.0, 10.0):
-                for method in METHODS:
-                    for replicate in range(5):
-                        base = dim * nodes / epsilon * 2**replicate
-                        rows.append(
-                            {
-                                "problem": problem,
-                                "dim": dim,
-                                "num_nodes": nodes,
-                                "epsilon": epsilon,
-                                "method": method,
-                                "replicate": replicate,
-                                "prediction": base,
-                                "prediction_over_draws": 3 * base,
-                                "estimation": base / 7,
-                                "mmd_squared": base / 100,
-                                "mmd_squared_median": base / 200,
-                                "mmd_squared_printed": base / 300,
-                            }
-                        )
+    for cell in crossed(
+        dim=(2, 5), num_nodes=NODES, epsilon=(0.1, 1.0, 10.0), method=METHODS, replicate=range(5)
+    ):
+        base = cell["dim"] * cell["num_nodes"] / cell["epsilon"] * 2 ** cell["replicate"]
+        rows.append({
+            **cell, "problem": f"simulated_{cell['dim']}d", "prediction": base,
+            "prediction_over_draws": 3 * base, "estimation": base / 7, "mmd_squared": base / 100,
+            "mmd_squared_median": base / 200, "mmd_squared_printed": base / 300,
+        })  # fmt: skip
     return Context(config, table(rows, regression.COLUMNS))
 
 
@@ -200,7 +169,7 @@ def claims():
 
 def test_slopes_join_printed_numbers_with_ours(real, claims):
     figure = outputs.figure_slopes(dataclasses.replace(real, published=claims))
-    axes = drawn(figure)
+    axes = shown(figure)
     assert len(axes) == len(PROBLEMS) * len(NODES)
     lines = {line.get_color(): line for line in axes[0].lines}
     found = lines[style.look("mcmc_normal_x").colour].get_ydata()
@@ -215,7 +184,7 @@ def test_slopes_join_printed_numbers_with_ours(real, claims):
 
 
 def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulated):
-    axes = drawn(outputs.figure7_1(simulated))
+    axes = shown(outputs.figure7_1(simulated))
     assert len(axes) == 4 * len(NODES)
     means = np.array([10.0, 1.0, 0.1]) * 2 * 6.2  # d = 2, J = 1
     found = curves(axes[0])
@@ -227,7 +196,7 @@ def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulate
 
 
 def test_several_data_sets_are_drawn_by_medians_and_quartiles_of_runs(simulated):
-    axes = drawn(outputs.figure7_1_draws(simulated))
+    axes = shown(outputs.figure7_1_draws(simulated))
     # Errors relative to one method on the same data sets, which are all equal here.
     marks = [line for line in axes[0].lines if line.get_marker() not in ("None", "")]
     assert len(marks) == len(METHODS) - 1
@@ -238,14 +207,14 @@ def test_several_data_sets_are_drawn_by_medians_and_quartiles_of_runs(simulated)
         assert place == 0 or (line.get_xdata() > marks[place - 1].get_xdata()).all()
     rows = simulated.metrics.copy()
     rows.loc[rows["method"] == "adassp", "prediction"] *= 3
-    axes = drawn(outputs.figure7_1_draws(dataclasses.replace(simulated, metrics=rows)))
+    axes = shown(outputs.figure7_1_draws(dataclasses.replace(simulated, metrics=rows)))
     heights = [line.get_ydata().tolist() for line in axes[0].lines if len(line.get_xdata()) == 3]
     assert sorted(heights)[-1] == pytest.approx([3, 3, 3])
 
 
 @pytest.mark.parametrize(("name", "centre"), [("figure7_3", 6.2), ("figure7_3_draws", 4.0)])
 def test_discrepancies_are_drawn_in_two_dimensions_for_each_kernel(simulated, name, centre):
-    axes = drawn(getattr(outputs, name)(simulated))
+    axes = shown(getattr(outputs, name)(simulated))
     assert len(axes) == 3 * len(NODES)
     expected = np.array([10.0, 1.0, 0.1]) * 2 * centre
     for place, scale in ((0, 100), (3, 200), (6, 300)):
@@ -256,36 +225,29 @@ def test_discrepancies_are_drawn_in_two_dimensions_for_each_kernel(simulated, na
 
 @pytest.fixture(scope="module")
 def convergence(config):
+    known = {
+        "dim": 4, "epsilon": 1.0, "method": "mcmc_normal_x", "rhat_node": 1.05,
+        "rhat_pooled": 1.0, "ess_bulk": 100.0, "separation": 8.0, "mse_pooled": 0.5,
+        "mse_zero": 2.0, "status": "complete",
+    }  # fmt: skip
     rows = [
         {
-            "problem": problem,
-            "num_nodes": nodes,
-            "dim": 4,
-            "epsilon": 1.0,
-            "variant": variant,
-            "method": "mcmc_normal_x",
-            "replicate": replicate,
-            "rhat": (1 + nodes if variant == "authors" else 1) + 0.01 * replicate,
-            "rhat_node": 1.05,
-            "rhat_pooled": 1.0,
-            "ess_bulk": 100.0,
-            "iac": 7.0 + replicate,
-            "separation": 8.0,
-            "mse_node": 3.0 * nodes,
-            "mse_pooled": 0.5,
-            "mse_zero": 2.0,
-            "status": "complete",
+            **known,
+            **cell,
+            "rhat": (1 + cell["num_nodes"] if cell["variant"] == "authors" else 1)
+            + 0.01 * cell["replicate"],
+            "iac": 7.0 + cell["replicate"],
+            "mse_node": 3.0 * cell["num_nodes"],
         }
-        for problem in PROBLEMS
-        for nodes in NODES
-        for variant in ("authors", "correct")
-        for replicate in range(3)
+        for cell in crossed(
+            problem=PROBLEMS, num_nodes=NODES, variant=("authors", "correct"), replicate=range(3)
+        )
     ]
     return Context(config, table(rows, regression_convergence.COLUMNS))
 
 
 def test_convergence_is_drawn_and_tabled_by_medians(convergence):
-    axes = drawn(outputs.figure_convergence(convergence))
+    axes = shown(outputs.figure_convergence(convergence))
     assert len(axes) == 2 * len(PROBLEMS)
     found = sorted(values.tolist() for values in curves(axes[0]))
     assert [2.01, 6.01, 11.01] in [pytest.approx(values) for values in found]

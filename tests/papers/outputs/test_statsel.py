@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -17,7 +18,7 @@ from dpmc_papers.outputs import _statsel_information
 from dpmc_papers.outputs import alparslan2023thesis as outputs
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.studies import _tables
-from tests.support.figures import shown
+from tests.support.figures import crossed, shown
 
 ROOT = Path(__file__).parents[3]
 
@@ -103,24 +104,21 @@ def lines(axis, points):
     return [np.asarray(line.get_ydata()) for line in axis.lines if len(line.get_ydata()) == points]
 
 
-def crossing_rows(experiment="information_normal_variance"):
+VARIANCE = {"problem": "normal_variance"}
+
+
+def crossing_rows():
     """Return curves 8 and theta^3 for two statistics, which cross at 2, and without noise none."""
+    labels = {1.0: "gaussian_clt-as_published", math.inf: "gaussian_clt-noiseless"}
+    known = VARIANCE | {"experiment": "information_normal_variance", "method": "gaussian_clt"}
+
+    def information(epsilon, theta, statistic):
+        return 8.0 if statistic == "abs_1" else theta**3 if epsilon == 1 else 1000.0 + theta
+
     return [
-        {
-            "experiment": experiment,
-            "problem": "normal_variance",
-            "method": "gaussian_clt",
-            "label": f"gaussian_clt-{label}",
-            "statistic": name,
-            "epsilon": epsilon,
-            "theta": theta,
-            "information": value(theta),
-        }
-        for epsilon, label in ((1.0, "as_published"), (math.inf, "noiseless"))
-        for theta in np.linspace(0.5, 6, 12)
-        for name, value in (
-            ("abs_1", lambda t: 8.0),
-            ("abs_2", lambda t: t**3 if epsilon == 1 else 1000.0 + t),  # noqa: B023
+        {**known, **cell, "label": labels[cell["epsilon"]], "information": information(**cell)}
+        for cell in crossed(
+            epsilon=tuple(labels), theta=np.linspace(0.5, 6, 12), statistic=("abs_1", "abs_2")
         )
     ]
 
@@ -156,23 +154,20 @@ def test_a_lead_changes_at_the_crossing_of_the_curves_that_lead():
 @pytest.fixture(scope="module")
 def bits(config):
     levels = {"randomised_response": 3, "noisy_bits": 2, "noisy_mean": 5, "binomial_mean": 4.5}
-    rows = [
-        {
-            "experiment": "information_bernoulli",
-            "problem": "bernoulli",
-            "method": method,
-            "variant": variant,
-            "statistic": "bit",
-            "epsilon": epsilon,
-            "theta": theta,
-            "information": level * epsilon * theta * (1 if variant == "corrected" else 7),
-            "published_formula": level if method.startswith("noisy") else math.nan,
-        }
-        for method, level in levels.items()
-        for variant in (("corrected", "matched") if method.startswith("noisy") else ("corrected",))
-        for epsilon in (0.1, 1.0, 10.0)
-        for theta in (0.1, 0.3, 0.5)
-    ]
+    known = {"experiment": "information_bernoulli", "problem": "bernoulli", "statistic": "bit"}
+    rows = []
+    for cell in crossed(
+        method=tuple(levels),
+        variant=("corrected", "matched"),
+        epsilon=(0.1, 1.0, 10.0),
+        theta=(0.1, 0.3, 0.5),
+    ):
+        noisy, level = cell["method"].startswith("noisy"), levels[cell["method"]]
+        right = cell["variant"] == "corrected"
+        value = level * cell["epsilon"] * cell["theta"] * (1 if right else 7)
+        if noisy or right:
+            printed = level if noisy else math.nan
+            rows.append({**known, **cell, "information": value, "published_formula": printed})
     return Context(config, table(rows, INFORMATION))
 
 
@@ -198,74 +193,37 @@ def test_bits_are_drawn_at_equal_numbers_and_at_matched_privacy(bits):
 EPSILONS = (0.5, 2.0, 5.0, 20.0)
 
 
-def posterior_rows(theta=2.0, spread=(0.5, 1.0, 1.5)):
+def posterior_rows():
     """Return chains whose estimates are 0.1 posterior sd above the reference on average."""
     rows = []
-    for name, level in (("abs_1", 0.1), ("abs_2", 0.4)):
-        for epsilon in EPSILONS:
-            base = {
-                "experiment": "posterior_gaussian",
-                "problem": "normal_variance",
-                "statistic": name,
-                "epsilon": epsilon,
-                "theta": theta,
-                "guarantee_epsilon": epsilon,
-                "guarantee_delta": 0.01 * epsilon,
-                "guarantee_accountant": "gaussian",
-                "point": f"eps={epsilon:g}",
-            }
-            for replicate, factor in enumerate(spread):
-                exact = {
-                    **base,
-                    "replicate": replicate,
-                    "reference_mean": 2.0,
-                    "reference_sd": 0.5,
-                    "reference_squared_error": level / epsilon * factor,
+    for name, epsilon in itertools.product(("abs_1", "abs_2"), EPSILONS):
+        level = {"abs_1": 0.1, "abs_2": 0.4}[name] / epsilon
+        base = VARIANCE | {
+            "experiment": "posterior_gaussian", "variant": "as_published", "statistic": name,
+            "epsilon": epsilon, "theta": 2.0, "guarantee_epsilon": epsilon,
+            "guarantee_delta": 0.01 * epsilon, "guarantee_accountant": "gaussian",
+            "point": f"eps={epsilon:g}", "reference_mean": 2.0, "reference_sd": 0.5,
+        }  # fmt: skip
+        chain = {"acceptance_rate": 0.3, "iac": 8.0, "num_iterations": 1000}
+        for method, factors in (("mh", (0.5, 1.0, 1.5)), ("quadrature", np.linspace(0.5, 1.5, 11))):
+            named = {"method": method, "algorithm": method, "label": f"{method}-as_published"}
+            for replicate, factor in enumerate(factors):
+                exact = {"replicate": replicate, "reference_squared_error": level * factor}
+                found = {
+                    "estimate": 2.0 + 0.05 * (1 + 0.2 * (factor - 1)),
+                    "squared_error": 1.1 * level * factor,
+                    **chain,
                 }
-                rows.append(
-                    {
-                        **exact,
-                        "method": "mh",
-                        "label": "mh-as_published",
-                        "algorithm": "mh",
-                        "variant": "as_published",
-                        "estimate": 2.0 + 0.05 * (1 + 0.2 * (factor - 1)),
-                        "squared_error": 1.1 * level / epsilon * factor,
-                        "acceptance_rate": 0.3,
-                        "iac": 8.0,
-                        "num_iterations": 1000,
-                    }
-                )
-            for replicate, factor in enumerate(np.linspace(0.5, 1.5, 11)):
-                rows.append(
-                    {
-                        **base,
-                        "replicate": replicate,
-                        "method": "quadrature",
-                        "label": "quadrature-as_published",
-                        "algorithm": "quadrature",
-                        "variant": "as_published",
-                        "reference_mean": 2.0,
-                        "reference_sd": 0.5,
-                        "reference_squared_error": level / epsilon * factor,
-                    }
-                )
+                rows.append({**base, **named, **exact, **(found if method == "mh" else {})})
     return rows
 
 
 def known_rows():
+    known = VARIANCE | {"experiment": "information_gaussian", "method": "gaussian_clt"}
     return [
-        {
-            "experiment": "information_gaussian",
-            "problem": "normal_variance",
-            "method": "gaussian_clt",
-            "statistic": name,
-            "epsilon": epsilon,
-            "theta": 2.0,
-            "information": value,
-        }
-        for epsilon in EPSILONS
-        for name, value in (("abs_1", 10.0), ("abs_2", epsilon))
+        {**known, **cell, "theta": 2.0, "information": value}
+        for cell in crossed(epsilon=EPSILONS, statistic=("abs_1", "abs_2"))
+        for value in [10.0 if cell["statistic"] == "abs_1" else cell["epsilon"]]
     ]
 
 
@@ -341,29 +299,22 @@ def test_tables_behind_figures_tell_errors_and_leads(posterior):
 
 
 def test_table_of_autocorrelation_times(config):
+    bases = {"pmmh": 88.0, "mhaar": 36.0}
+    known = VARIANCE | {
+        "experiment": "autocorrelation_particles", "variant": "corrected", "statistic": "abs_1",
+        "epsilon": 5.0, "theta": 2.0, "acceptance_rate": 0.1, "guarantee_epsilon": 5.0,
+        "guarantee_delta": 0.0, "guarantee_accountant": "laplace",
+    }  # fmt: skip
     rows = [
         {
-            "experiment": "autocorrelation_particles",
-            "problem": "normal_variance",
-            "label": f"{method}-corrected",
-            "method": method,
-            "variant": "corrected",
-            "statistic": "abs_1",
-            "epsilon": 5.0,
-            "theta": 2.0,
-            "num_particles": count,
-            "replicate": replicate,
-            "iac_sokal": base / count + replicate,
-            "iac_geyer": base,
-            "reliable": replicate > 0,
-            "acceptance_rate": 0.1,
-            "guarantee_epsilon": 5.0,
-            "guarantee_delta": 0.0,
-            "guarantee_accountant": "laplace",
+            **known,
+            **cell,
+            "label": f"{cell['method']}-corrected",
+            "iac_sokal": bases[cell["method"]] / cell["num_particles"] + cell["replicate"],
+            "iac_geyer": bases[cell["method"]],
+            "reliable": cell["replicate"] > 0,
         }
-        for method, base in (("pmmh", 88.0), ("mhaar", 36.0))
-        for count in (2, 10)
-        for replicate in range(4)
+        for cell in crossed(method=tuple(bases), num_particles=(2, 10), replicate=range(4))
     ]
     found = outputs.table6_1(Context(config, table(rows, AUTOCORRELATION)))
     assert found["num_particles"].tolist() == [2, 2, 10, 10]
@@ -378,36 +329,31 @@ def test_table_of_autocorrelation_times(config):
 
 
 def test_median_and_maximum_are_drawn_with_their_autocorrelation(config):
+    levels, rates = {"median": 16.0, "max": 0.2}, {"median": 0.7, "max": 0.9}
+    here = VARIANCE | {"epsilon": 5.0}
     known = [
         {
+            **here,
+            **cell,
             "experiment": "information_smooth",
-            "problem": "normal_variance",
-            "method": method,
-            "statistic": name,
-            "epsilon": 5.0,
-            "theta": theta,
-            "information": level / theta,
-            "information_se": 0.05 * level,
+            "information": levels[cell["statistic"]] / cell["theta"],
+            "information_se": 0.05 * levels[cell["statistic"]],
         }
-        for name, level in (("median", 16.0), ("max", 0.2))
-        for theta in (0.5, 1.0, 2.0)
-        for method in ("smooth", "smooth_monte_carlo")
+        for cell in crossed(
+            statistic=tuple(levels), theta=(0.5, 1.0, 2.0), method=("smooth", "smooth_monte_carlo")
+        )
     ]
     lags = [
         {
+            **here,
+            **cell,
             "experiment": "autocorrelation_smooth",
-            "problem": "normal_variance",
             "method": "exact",
-            "statistic": name,
-            "epsilon": 5.0,
             "theta": 2.0,
-            "lag": lag,
-            "replicate": replicate,
-            "autocorrelation": rate**lag + 0.01 * (replicate - 2),
+            "autocorrelation": rates[cell["statistic"]] ** cell["lag"]
+            + 0.01 * (cell["replicate"] - 2),
         }
-        for name, rate in (("median", 0.7), ("max", 0.9))
-        for lag in range(21)
-        for replicate in range(5)
+        for cell in crossed(statistic=tuple(rates), lag=range(21), replicate=range(5))
     ]
     both = [table(known, INFORMATION), table(lags, LAGS)]
     left, right = drawn(outputs.figure6_3(Context(config, pd.concat(both, ignore_index=True))))
@@ -421,35 +367,28 @@ def test_median_and_maximum_are_drawn_with_their_autocorrelation(config):
 
 
 def selection_rows():
-    rows = []
     levels = {
-        "selected-as_published": 1.0,
-        "selected-mean_log": 0.9,
-        "second_only-as_published": 1.2,
-        "fixed_split": 2.0,
-        "fixed_all": 0.8,
-    }
-    for problem, epsilon in (("uniform_1", 1.0), ("uniform_1", 5.0), ("uniform_10", 1.0)):
-        for theta in np.round(np.arange(0.1, 1.05, 0.1), 1):
-            for label, level in levels.items():
-                for chunk, runs in enumerate((100, 300)):
-                    counts = {f"{a / 10:g}": 10 * (20 - a) for a in range(1, 21)}
-                    rows.append(
-                        {
-                            "experiment": "selection",
-                            "problem": problem,
-                            "method": label.partition("-")[0],
-                            "label": label,
-                            "epsilon": epsilon,
-                            "theta": theta,
-                            "replicate": chunk,
-                            "num_runs": runs,
-                            "mse": level * theta**2 * (1 + 0.4 * chunk),
-                            "mse_se": 0.1 * theta**2,
-                            "selected_counts": json.dumps(counts) if "selected" in label else "",
-                        }
-                    )
-    return rows
+        "selected-as_published": 1.0, "selected-mean_log": 0.9, "second_only-as_published": 1.2,
+        "fixed_split": 2.0, "fixed_all": 0.8,
+    }  # fmt: skip
+    counts = json.dumps({f"{a / 10:g}": 10 * (20 - a) for a in range(1, 21)})
+    return [
+        {
+            "experiment": "selection",
+            "problem": problem,
+            "method": label.partition("-")[0],
+            "epsilon": epsilon,
+            "num_runs": (100, 300)[chunk],
+            "mse": levels[label] * theta**2 * (1 + 0.4 * chunk),
+            "mse_se": 0.1 * theta**2,
+            "selected_counts": counts if "selected" in label else "",
+            **{"label": label, "theta": theta, "replicate": chunk},
+        }
+        for problem, epsilon in (("uniform_1", 1.0), ("uniform_1", 5.0), ("uniform_10", 1.0))
+        for theta in np.round(np.arange(0.1, 1.05, 0.1), 1)
+        for label in levels
+        for chunk in (0, 1)
+    ]
 
 
 def test_selection_is_drawn_for_every_setting_with_three_baselines(config):

@@ -17,7 +17,7 @@ from dpmc_papers.outputs import vinaroz2022dpsep as outputs
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.studies import _tables, mixture, networks, perturbation
 from dpmc_papers.verdicts import claim_file
-from tests.support.figures import shown
+from tests.support.figures import crossed, shown
 
 ROOT = Path(__file__).parents[3]
 LABELS = {"ep": 0.2, "sep": 0.3, "clipped_sep": 0.25, "dp_sep": 0.6}
@@ -30,10 +30,6 @@ def config():
 
 def table(rows, columns):
     return _tables.typed(({"status": "complete", **row} for row in rows), columns)
-
-
-def drawn(figure):
-    return shown(figure)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +63,7 @@ def mixtures(config):
 
 
 def test_rings_hold_98_per_cent_of_the_posterior(mixtures):
-    axes = drawn(outputs.figure1(mixtures))
+    axes = shown(outputs.figure1(mixtures))
     assert len(axes) == 9
     assert [len(axis.patches) for axis in axes] == [0] + [4] * 8
     ring = axes[2].patches[0]  # SEP: variance 2
@@ -89,32 +85,22 @@ def test_table1_has_means_of_runs_and_what_they_spent(mixtures):
 @pytest.fixture(scope="module")
 def nets(config):
     rows = []
-    for experiment, suffix in (("networks", ""), ("networks_public", "_public")):
-        for problem in ("power", "wine", "year"):
-            for label, level in LABELS.items():
-                for replicate in range(3):
-                    gone = problem == "year"
-                    private = label == "dp_sep"
-                    rows.append(
-                        {
-                            "experiment": experiment,
-                            "problem": problem + suffix,
-                            "label": f"{label}-as_published",
-                            "method": label,
-                            "variant": "as_published",
-                            "epsilon": 1.0 if private else math.nan,
-                            "replicate": replicate,
-                            "table_rows": 0 if gone else 1000,
-                            "num_rows": 0 if gone else 900,
-                            "num_inputs": 4,
-                            "hidden": 50,
-                            "rmse": math.nan if gone else 10 * level + replicate - 1,
-                            "loglik": math.nan if gone else -level,
-                            "rmse_of_mean": 10.0,
-                            "guarantee_epsilon": math.inf,
-                            "status": f"{UNAVAILABLE}: no file" if gone else "complete",
-                        }
-                    )
+    for cell in crossed(
+        suffix=("", "_public"), problem=("power", "wine", "year"), label=LABELS, replicate=range(3)
+    ):
+        suffix, problem, label = cell.pop("suffix"), cell["problem"], cell["label"]
+        gone, level = problem == "year", LABELS[label]
+        rows.append({
+            **cell, "experiment": f"networks{suffix}", "problem": problem + suffix,
+            "label": f"{label}-as_published", "method": label, "variant": "as_published",
+            "epsilon": 1.0 if label == "dp_sep" else math.nan,
+            "table_rows": 0 if gone else 1000, "num_rows": 0 if gone else 900,
+            "num_inputs": 4, "hidden": 50,
+            "rmse": math.nan if gone else 10 * level + cell["replicate"] - 1,
+            "loglik": math.nan if gone else -level, "rmse_of_mean": 10.0,
+            "guarantee_epsilon": math.inf,
+            "status": f"{UNAVAILABLE}: no file" if gone else "complete",
+        })  # fmt: skip
     return Context(config, table(rows, networks.COLUMNS))
 
 
@@ -134,7 +120,7 @@ def test_tables_of_networks_have_means_deviations_and_no_numbers_without_data(ne
 
 def test_networks_are_drawn_relative_to_the_centre(nets):
     figure = outputs.figure_networks(nets)
-    axes = drawn(figure)
+    axes = shown(figure)
     assert [axis.get_title() for axis in axes] == ["power", "wine"]
     names = [text.get_text() for text in axes[0].get_yticklabels()]
     assert len(names) == 2 * len(LABELS)
@@ -154,7 +140,7 @@ def test_networks_are_drawn_relative_to_the_centre(nets):
 def test_slopes_join_printed_numbers_with_ours(nets):
     claims = claim_file.load(ROOT / "config/published/vinaroz2022dpsep.yaml")
     figure = outputs.figure_slopes(Context(nets.config, nets.metrics, published=claims))
-    axes = drawn(figure)
+    axes = shown(figure)
     power = next(axis for axis in axes if axis.get_title() == "Table 2: power")
     ends = [list(line.get_ydata()) for line in power.lines]
     assert any(values[0] == 4.032 for values in ends)  # DP-SEP as printed
@@ -170,29 +156,21 @@ def test_a_bound_below_the_truth_is_ringed(config):
         }
         for a in (1.0, 100.0)
     ]  # fmt: skip
-    (axis,) = drawn(outputs.figure_bound(Context(config, table(rows, perturbation.COLUMNS))))
+    (axis,) = shown(outputs.figure_bound(Context(config, table(rows, perturbation.COLUMNS))))
     rings = [line for line in axis.lines if line.get_markersize() == 7]
     assert [list(line.get_xdata()) for line in rings] == [[100.0]]
 
 
 def test_bounds_are_drawn_with_the_truth_below(config):
-    rows = [
-        {
-            "method": method,
-            "dim": dim,
-            "noise_sd": size,
-            "threshold": a,
-            "probability": 0.01 / a,
-            "published_bound": 1 / a if method == "moments" else math.nan,
-            "corrected_bound": 2 / a if method == "moments" else math.nan,
-            "simulated_bound": 1.5 / a if method == "moments" else math.nan,
-        }
-        for method in ("moments", "natural")
-        for dim in (2, 3)
-        for size in (0.02, 0.08)
-        for a in (0.1, 1.0)
-    ]
-    axes = drawn(outputs.figure_bound(Context(config, table(rows, perturbation.COLUMNS))))
+    rows = []
+    for cell in crossed(
+        method=("moments", "natural"), dim=(2, 3), noise_sd=(0.02, 0.08), threshold=(0.1, 1.0)
+    ):
+        a, bounded = cell["threshold"], cell["method"] == "moments"
+        names = {"published_bound": 1, "corrected_bound": 2, "simulated_bound": 1.5}
+        bounds = {name: x / a if bounded else math.nan for name, x in names.items()}
+        rows.append({**cell, "probability": 0.01 / a, **bounds})
+    axes = shown(outputs.figure_bound(Context(config, table(rows, perturbation.COLUMNS))))
     assert len(axes) == 4
     curves = {line.get_label(): list(line.get_ydata()) for line in axes[0].lines}
     assert curves["published bound"] == [10, 1]
