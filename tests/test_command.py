@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +18,7 @@ import dpmc
 from dpmc.__main__ import KEYS, main
 from dpmc.command import FitFile
 from dpmc.rng import stream
+from tests.support.languages import has_r
 
 SETTINGS = {
     "rows": "rows.csv",
@@ -54,6 +62,70 @@ def written(folder, **changes):
     settings = {k: v for k, v in {**SETTINGS, **changes}.items() if v is not None}
     path.write_text(yaml.safe_dump(settings))
     return str(path)
+
+
+BY_FORMULA = {
+    "response": None,
+    "features": None,
+    "formula": "survived ~ age + I(dose - 1)",
+    "missing": {"age": 0.0},
+}
+
+
+def test_a_formula_stands_in_the_place_of_columns(folder, capsys):
+    assert main(["fit", written(folder, **BY_FORMULA)]) == 0
+    assert "I(dose - 1)" in capsys.readouterr().out
+    fit = dpmc.Fit.load(folder / "fit.parquet")
+    assert fit.names == ("intercept", "age", "I(dose - 1)")
+    assert abs(fit.kept().mean(axis=(0, 1))[1] - 1.0) < 6 * fit.kept().std(axis=(0, 1))[1]
+    assert main(["plan", written(folder, **BY_FORMULA)]) == 0
+
+
+def test_counts_with_an_exposure_are_fitted_by_a_formula(folder):
+    frame = pd.read_csv(folder / "rows.csv").assign(days=2.0)
+    frame.to_csv(folder / "rows.csv", index=False)
+    counts = {**BY_FORMULA, "formula": "survived ~ age", "exposure": "days"}
+    assert main(["fit", written(folder, **counts, likelihood="poisson")]) == 0
+    assert dpmc.Fit.load(folder / "fit.parquet").plan.likelihood["name"] == "poisson"
+
+
+def test_json_has_what_a_report_needs(folder, capsys):
+    (folder / "mechanism.py").write_text(MECHANISM)
+    assert main(["fit", written(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    fit = dpmc.Fit.load(found.pop("output"))
+    assert found == fit.record()
+    assert found["guarantee"]["epsilon"] == 1.0
+    assert found["guarantee"]["mu"] == fit.plan.mu
+    assert {name for name, _ in found["releases"]} == {name for name, _ in fit.ledger}
+    assert found["posterior"]["age"]["mean"] == pytest.approx(fit.kept()[:, :, 1].mean())
+    assert main(["plan", written(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["error"] > 0
+    assert main(["audit", str(folder / "mechanism.py"), "--runs", "400", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["violates_claim"] is False
+
+
+@pytest.mark.parametrize(("no_color", "red"), [("", True), ("1", False)])
+def test_what_is_wrong_is_red_on_a_terminal(folder, capsys, monkeypatch, no_color, red):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["fit", written(folder, epsilon=0.01)]) == 0
+    assert ("\033[31mNote: " in capsys.readouterr().out) == red
+
+
+def test_the_example_in_r_runs(folder, monkeypatch):
+    if not has_r():
+        pytest.skip("needs R with jsonlite: apt-get install r-base-core r-cran-jsonlite")
+    written(folder)
+    page = (Path(dpmc.__file__).parents[2] / "docs/command.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```r\n(.*?)```", page, re.DOTALL)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["Rscript", "--vanilla", "-e", script],
+        cwd=folder, env={**os.environ, "PATH": programs}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^age +0|^age +1", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("rows", ["rows.csv", "rows.parquet"])
@@ -234,6 +306,21 @@ def test_remarks_are_told_once(folder, capsys):
             "`none` must be defined there",
         ),
         ({"output": "nowhere/fit.parquet"}, "`output` must lie in a folder that exists"),
+        ({"likelihood": "logit"}, "`likelihood` must be one of linear, student_t, logistic"),
+        ({"likelihood": "gamma"}, "`formula` must be given with 'gamma'"),
+        ({"formula": "survived ~ age"}, "must be left out beside a `formula`"),
+        ({"exposure": "age"}, "`exposure` must be left out without a `formula`"),
+        ({**BY_FORMULA, "invalid_rows": "zero"}, "`invalid_rows` must be left out beside a"),
+        ({**BY_FORMULA, "intercept": False}, "`intercept` must be left out beside a `formula`"),
+        (
+            {**BY_FORMULA, "missing": None, "formula": "survived ~ height"},
+            "'height' must be a column of",
+        ),
+        ({**BY_FORMULA, "formula": "survived ~"}, "formula"),
+        (
+            {**BY_FORMULA, "likelihood": None, "model": "model.py:model"},
+            "`formula` must be left out with a `model`",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_in_one_line(folder, capsys, changes, told):

@@ -284,9 +284,9 @@ def sentences(source: str) -> list[str]:
             first = value.values[0]
         else:
             first = value if isinstance(node, ast.Yield | ast.Return) else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            if len(first.value) > 8 and first.value[0].isupper():
-                found.append(first.value)
+        text = first.value if isinstance(first, ast.Constant) else None
+        if isinstance(text, str) and len(text) > 8 and text[0].isupper():
+            found.append(text)
     return found
 
 

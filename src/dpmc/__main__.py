@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,9 +13,13 @@ from dpmc.types import DpmcError
 
 # Keys of the file of `dpmc fit`, in the order of its documentation.
 KEYS = (
-    "rows, epsilon, delta, output, names, features, response, likelihood, model, intercept, "
-    "prior_sd, degrees_of_freedom, num_chains, num_draws, noise, invalid_rows"
+    "rows, epsilon, delta, output, names, features, response, likelihood, formula, ranges, "
+    "missing, offset, exposure, trials, event, model, intercept, prior_sd, degrees_of_freedom, "
+    "num_chains, num_draws, noise, invalid_rows"
 )
+
+# How lines begin that say what is wrong.
+WRONG = "Note: ", "A typical fit says: "
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,11 +34,19 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int
             stream.reconfigure(errors="backslashreplace")
     try:
         asked = parser.parse_args(arguments)
-        print(asked.run(asked))
+        print(_coloured(asked.run(asked)))
     except DpmcError as error:
         print(f"dpmc: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _coloured(text: str) -> str:
+    """Text for a terminal: what is wrong with a fit, in red."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    lines = text.split("\n")
+    return "\n".join(f"\033[31m{one}\033[0m" if one.startswith(WRONG) else one for one in lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("plan", help="say what to expect of a fit; rows are only counted")
     command.add_argument("settings", metavar="FILE.yaml", help="of `dpmc fit`")
     command.set_defaults(run=_plan)
+    for command in commands.choices.values():
+        command.add_argument("--json", action="store_true", help="print JSON in place of words")
     return parser
 
 
@@ -68,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 def _fit(asked: argparse.Namespace) -> str:
     from dpmc import command
 
-    return command.fit_file(asked.settings)
+    return command.fit_file(asked.settings, asked.json)
 
 
 def _audit(asked: argparse.Namespace) -> str:
@@ -76,6 +91,7 @@ def _audit(asked: argparse.Namespace) -> str:
 
     return command.audit_file(
         asked.mechanism,
+        asked.json,
         claim=asked.epsilon,
         delta=asked.delta,
         confidence=asked.confidence,
@@ -88,7 +104,7 @@ def _audit(asked: argparse.Namespace) -> str:
 def _plan(asked: argparse.Namespace) -> str:
     from dpmc import command
 
-    return command.plan_file(asked.settings)
+    return command.plan_file(asked.settings, asked.json)
 
 
 if __name__ == "__main__":

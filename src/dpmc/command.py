@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import tempfile
 import warnings
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -14,8 +16,11 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta
 
-from dpmc.families.regression import regression
+from dpmc.families.likelihoods import LIKELIHOODS
+from dpmc.families.regression import MODELS, regression
+from dpmc.fits import Fit
 from dpmc.fitting import PosteriorWarning, fit
+from dpmc.formulas.design import DROP, Design
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
 from dpmc.shards.arrow_files import ArrowFile
@@ -27,6 +32,12 @@ from dpmc.yaml_files import Settings, read_typed
 Text = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
 Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
+
+
+# What is given beside a formula alone.
+OF_FORMULAS = "ranges", "missing", "offset", "exposure", "trials", "event"
+# What a formula says.
+BY_FORMULA = "features", "response", "names"
 
 
 class FitFile(Settings, frozen=True):
@@ -45,7 +56,14 @@ class FitFile(Settings, frozen=True):
     ] = None
     features: list[Text] | None = None
     response: Text | None = None
-    likelihood: Literal["linear", "student_t", "logistic", "poisson"] | None = None
+    likelihood: Text | None = None
+    formula: Text | None = None
+    ranges: dict[str, tuple[float, float]] | None = None
+    missing: dict[str, Any] | None = None
+    offset: Text | None = None
+    exposure: Text | None = None
+    trials: Text | None = None
+    event: Text | None = None
     model: Annotated[Text, Meta(description="FILE.py:NAME, a dpmc.Model")] | None = None
     intercept: bool = True
     prior_sd: Positive | None = None
@@ -56,43 +74,52 @@ class FitFile(Settings, frozen=True):
     invalid_rows: Literal["refuse", "zero"] = "refuse"
 
 
-def fit_file(path: str | Path) -> str:
-    """Fit what a YAML file asks for, write the fit, and return its summary."""
+def fit_file(path: str | Path, as_json: bool = False) -> str:
+    """Fit what a YAML file asks for, write the fit, and return its summary, or its record."""
     path = Path(path)
     settings = read(path)
     output = path.parent / settings.output
     _check_output(path, output)
-    names, rows = _rows(path, settings)
     common: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
         "num_chains": settings.num_chains,
         "num_draws": settings.num_draws,
         "noise": settings.noise,
-        "invalid_rows": settings.invalid_rows,
     }
     with warnings.catch_warnings():  # the summary has the remarks
         warnings.simplefilter("ignore", PosteriorWarning)
-        if settings.model is not None:
-            fitted = fit(_model(path, settings.model), rows, **common)
-        else:
-            assert settings.likelihood is not None
-            fitted = regression(
-                pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1]))),
-                rows[:, -1],
-                likelihood=settings.likelihood,
-                intercept=settings.intercept,
-                prior_sd=settings.prior_sd,
-                degrees_of_freedom=settings.degrees_of_freedom,
-                **common,
-            )
+        fitted = _fitted(path, settings, common)
     try:
         fitted.save(output)
     except DpmcError as error:  # a disk that is full by now, or a folder that is gone
         print(f"{fitted.summary()}\n")
         spent = f"({settings.epsilon:g}, {settings.delta:g}) of privacy is spent"
         raise DpmcError(f"{error}; {spent}, and the summary is what there is of it") from None
+    if as_json:
+        return json.dumps({**fitted.record(), "output": str(output)}, indent=1)
     return f"{fitted.summary()}\n\nWritten to {output}."
+
+
+def _fitted(path: Path, settings: FitFile, common: dict[str, Any]) -> Fit:
+    """Fit by a formula, of columns, or of a model."""
+    of_regressions: dict[str, Any] = {
+        "likelihood": settings.likelihood,
+        "prior_sd": settings.prior_sd,
+        "degrees_of_freedom": settings.degrees_of_freedom,
+    }
+    if settings.formula is not None:
+        given = {name: getattr(settings, name) for name in OF_FORMULAS}
+        given = {name: value for name, value in given.items() if value is not None}
+        table = path.parent / settings.rows
+        return regression(settings.formula, table, **of_regressions, **given, **common)
+    names, rows = _rows(path, settings)
+    common = {**common, "invalid_rows": settings.invalid_rows}
+    if settings.model is not None:
+        return fit(_model(path, settings.model), rows, **common)
+    x = pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1])))
+    intercept = settings.intercept
+    return regression(x, rows[:, -1], intercept=intercept, **of_regressions, **common)
 
 
 def _check_output(path: Path, output: Path) -> None:
@@ -115,18 +142,24 @@ def _check_output(path: Path, output: Path) -> None:
         ) from None
 
 
-def plan_file(path: str | Path) -> str:
+def plan_file(path: str | Path, as_json: bool = False) -> str:
     """Expected errors of the fit that a YAML file asks for; only rows are counted."""
     path = Path(path)
     settings = read(path)
     file = _opened(path, settings)
-    shape = file.num_rows, len(_columns(path, settings, file))
+    if settings.formula is None:
+        columns = len(_columns(path, settings, file))
+    else:
+        design = Design.of(settings.formula, settings.ranges, settings.missing or DROP)
+        refuse_missing(file, design.columns, f"{path}: ")
+        columns = len(design.names) + 1
+    shape = file.num_rows, columns
     budget: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
     if settings.model is not None:
-        return str(plan(_model(path, settings.model), shape, **budget))
-    assert settings.likelihood is not None
-    return str(
-        plan(
+        planned = plan(_model(path, settings.model), shape, **budget)
+    else:
+        assert settings.likelihood is not None
+        planned = plan(
             settings.likelihood,
             shape,
             intercept=settings.intercept,
@@ -134,23 +167,30 @@ def plan_file(path: str | Path) -> str:
             degrees_of_freedom=settings.degrees_of_freedom,
             **budget,
         )
-    )
+    if not as_json:
+        return str(planned)
+    told = {one.name: getattr(planned, one.name) for one in fields(planned) if one.repr}
+    return json.dumps(told, indent=1)
 
 
-def audit_file(path: str | Path, **options: Any) -> str:
+def audit_file(path: str | Path, as_json: bool = False, **options: Any) -> str:
     """Audit the mechanism that a Python file defines.
 
     Parameters
     ----------
     path : str or Path
         A file that defines ``mechanism``, ``data`` and ``neighbour``.
+    as_json : bool
     **options
         Of `dpmc.audit`.
     """
     path = Path(path)
     module = _module(path)
     given = [_attribute(path, module, name) for name in ("mechanism", "data", "neighbour")]
-    return str(audit(*given, **options))
+    found = audit(*given, **options)
+    if as_json:
+        return json.dumps({**asdict(found), "violates_claim": found.violates_claim}, indent=1)
+    return str(found)
 
 
 def read(path: Path) -> FitFile:
@@ -159,7 +199,11 @@ def read(path: Path) -> FitFile:
     if (settings.model is None) == (settings.likelihood is None):
         given = "none" if settings.model is None else "both"
         raise DpmcError(f"{path}: one of `model` and `likelihood` must be given, got {given}")
-    if settings.likelihood is not None and settings.response is None:
+    if settings.likelihood is not None and settings.likelihood not in (*MODELS, *LIKELIHOODS):
+        known = ", ".join((*MODELS, *LIKELIHOODS))
+        raise DpmcError(f"{path}: `likelihood` must be one of {known}, got {settings.likelihood!r}")
+    _check_formula(path, settings)
+    if settings.likelihood is not None and settings.response is None and settings.formula is None:
         raise DpmcError(f"{path}: `response` must be given with a `likelihood`")
     if settings.model is not None and settings.response is not None:
         raise DpmcError(f"{path}: `response` must be left out with a `model`, which reads all rows")
@@ -180,6 +224,23 @@ def read(path: Path) -> FitFile:
                 f"{path}: `features` must not have the response, got {settings.response!r} there"
             )
     return settings
+
+
+def _check_formula(path: Path, settings: FitFile) -> None:
+    """Refuse what goes together with a formula, or without one, no better than a key misspelt."""
+    by_formula = settings.formula is not None
+    if by_formula and settings.model is not None:
+        raise DpmcError(f"{path}: `formula` must be left out with a `model`")
+    for name in BY_FORMULA if by_formula else OF_FORMULAS:
+        if getattr(settings, name) is not None:
+            beside = "beside" if by_formula else "without"
+            raise DpmcError(f"{path}: `{name}` must be left out {beside} a `formula`")
+    special = settings.likelihood in LIKELIHOODS
+    if special and not by_formula:
+        raise DpmcError(f"{path}: `formula` must be given with {settings.likelihood!r}")
+    if by_formula and (not settings.intercept or settings.invalid_rows != "refuse"):
+        wrong = "intercept" if not settings.intercept else "invalid_rows"
+        raise DpmcError(f"{path}: `{wrong}` must be left out beside a `formula`")
 
 
 def _is_given(name: str) -> bool:

@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +27,22 @@ def path_of(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise DpmcError(f"`path` must be the path of a file, got {path!r}")
     return Path(path)
+
+
+def record(fit: Fit) -> dict[str, Any]:
+    """Facts of a fit; see `Fit.record`."""
+    table = fit.summary().to_dataframe()
+    facts = {
+        "guarantee": {**asdict(fit.guarantee), "unit": "one row", "mu": fit.plan.mu},
+        "posterior": table.where(table.notna(), None).to_dict("index"),
+        "remarks": fit.remarks,
+        "status": fit.status,
+        "releases": fit.ledger,
+        "plan": fit.plan.values(),
+        "made_with": {name: version(name) for name in ("dpmc", "numpy", "scipy", "numba")},
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain))
+    return plain
 
 
 def save(fit: Fit, path: Path) -> None:

@@ -322,6 +322,22 @@ class Fit:
             )
         return Checks(tuple(Check(*one) for one in found))
 
+    def record(self) -> dict[str, Any]:
+        """Facts that a report or a registry of releases has to keep, as JSON can hold them.
+
+        The guarantee with its mu, what it does not cover and every release; means, deviations and
+        intervals; the plan with family, formula and prior; remarks; versions of packages. None of
+        it is private, but for what ``guarantee.outside`` names.
+
+        Raises
+        ------
+        DpmcError
+            If the run has no draws.
+        """
+        from dpmc.fits.files import record
+
+        return record(self)
+
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.
 
