@@ -285,7 +285,7 @@ def drawn_general(family: str, right: bool, num_rows: int, seed: int) -> tuple[R
         judged = np.append(theta, math.log(0.5))
     else:
         shape = 2.0 if right else 4.0 ** (2 * x[:, 0])
-        y = np.exp(eta) * np.maximum(rng.gamma(shape, 1 / shape), 1e-300)
+        y = np.exp(eta) * np.maximum(rng.gamma(shape, 1 / shape, num_rows), 1e-300)
         judged = np.append(theta, np.nan)
     return replace(_rows(family, x, y * 1.0), beside=beside), judged
 

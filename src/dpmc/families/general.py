@@ -1,7 +1,8 @@
 """Regressions by the automatic method for any model, in units of the columns.
 
 Units are released first, as those of the regressions that have a search of their own; the rest of
-the budget is for the automatic method. Draws are then those of coefficients in the users' units.
+the budget is for the automatic method. Draws are then those of coefficients in the users' units;
+what remarks and the plan say of widths is of scaled coefficients.
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ class Fit:
             raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
         return self.draws[:, self.warm_up :]
 
-    def to_arviz(self, x: Any = None, *, offset: Any = None, seed: int | None = None) -> Any:
+    def to_arviz(
+        self, x: Any = None, *, offset: Any = None, trials: Any = None, seed: int | None = None
+    ) -> Any:
         """Draws after warm-up as ArviZ has them: variable ``theta``, components named.
 
         Of `info` it holds what is a function of released numbers, and clip counts where the
@@ -112,7 +114,7 @@ class Fit:
 
         Parameters
         ----------
-        x, offset, seed
+        x, offset, trials, seed
             As of `predict`: with new rows there is a group ``posterior_predictive`` as well, with
             the variable ``response``.
 
@@ -139,7 +141,7 @@ class Fit:
         if stats:
             groups["sample_stats"] = stats
         if x is not None:
-            responses = self.predict(x, offset=offset, seed=seed)
+            responses = self.predict(x, offset=offset, trials=trials, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
             groups["posterior_predictive"] = {"response": shaped}
         named: dict[str, Any] = {}
