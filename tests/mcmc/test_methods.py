@@ -22,7 +22,7 @@ def plan_of(method: str, num_iterations: int, num_chains: int) -> Plan:
     module = registry.load("method", method)
     releases = module.releases(registry.parameters(module, PARAMS[method]), 60)
     budget = Budget(1.0, 1e-5, "none")
-    return Plan(budget, releases, num_iterations, num_chains, 0.0, Guarantee(1.0, 1e-5))
+    return Plan(budget, releases, num_iterations, num_chains, Guarantee(1.0, 1e-5))
 
 
 @pytest.mark.parametrize("method", PARAMS)

@@ -30,7 +30,6 @@ ELSEWHERE = {
         dpmc_league/rivals/penalty.py::chain standard_normal
         dpmc_league/trajectories.py::steps standard_normal
         dpmc/mcmc/barker_correction.py::Correction.draw random
-        dpmc/mcmc/barker_correction.py::Correction.sample random
         dpmc/mcmc/methods/dp_sgnht.py::sampler.init standard_normal
         dpmc/mcmc/moves.py::Mass.momentum standard_normal
         dpmc/mcmc/moves.py::Walk.direction choice

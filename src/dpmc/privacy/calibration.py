@@ -49,8 +49,6 @@ class Plan:
         Iterations of each chain.
     num_chains : int
         Chains released together under the budget.
-    spent_delta : float
-        Delta at the budget's epsilon by the budget's accountant, at most the budget's.
     guarantee : Guarantee
         By the tightest accountant that proves an upper bound, at the budget's delta.
 
@@ -67,7 +65,6 @@ class Plan:
     releases: Releases
     num_iterations: int
     num_chains: int
-    spent_delta: float
     guarantee: Guarantee
 
     @cached_property
@@ -113,7 +110,6 @@ def plan(
     """
     if max_iterations is not None:
         checks.at_least("max_iterations", max_iterations, 1)
-    accountant = accounting.load(budget.accountant)
     num_iterations = max_iterations
     if num_iterations is None or not _within(releases, budget, num_chains, num_iterations):
         num_iterations = accounting.max_iterations(releases, budget, num_chains)
@@ -122,8 +118,7 @@ def plan(
     if max_iterations is not None:
         num_iterations = min(num_iterations, max_iterations)
     counts = releases.counts(num_iterations, num_chains)
-    spent = float(accountant.delta(counts, budget.epsilon))
-    return Plan(budget, releases, num_iterations, num_chains, spent, _guarantee(counts, budget))
+    return Plan(budget, releases, num_iterations, num_chains, _guarantee(counts, budget))
 
 
 def share_multiplier(budget: Budget, share: float) -> float:

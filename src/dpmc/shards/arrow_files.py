@@ -11,7 +11,8 @@ from dpmc.shards import arrow_schema
 from dpmc.shards.content import OTHER
 from dpmc.types import Array, DpmcError, InvalidRows, as_numbers
 
-SUFFIXES = PARQUET, FEATHER = ".parquet", ".feather"
+FEATHER = ".feather"
+SUFFIXES = (".parquet", FEATHER)
 
 
 @dataclass(frozen=True)

@@ -71,10 +71,6 @@ class QuadraturePosterior:
     sd: float
     weights: Array
 
-    def expectation(self, values: Array) -> float:
-        """Posterior mean of a function given at the nodes."""
-        return float(np.sum(self.weights * self.density * values))
-
 
 def likelihood(
     target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0

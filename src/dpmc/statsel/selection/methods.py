@@ -66,7 +66,7 @@ class SelectionMethod:
 
 @dataclass(frozen=True)
 class SelectedParams:
-    """How candidates are scored.
+    """Score of the candidates.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class SelectedParams:
 
 @dataclass(frozen=True)
 class SecondOnlyParams(SelectedParams):
-    """How candidates are scored.
+    """Score of the candidates, and whether there is a choice.
 
     Parameters
     ----------
