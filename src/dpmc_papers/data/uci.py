@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -83,8 +83,8 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
     return Dataset(table.name, table.numbers)
 
 
-def raw_file(params: Params) -> str:
-    """Key in ``TABLES`` of the raw file of a data set."""
+def raw_file(params: Any) -> str:
+    """Key in ``TABLES`` of the raw file of parameters that name a `dataset`."""
     return resolve(params.dataset)
 
 

@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.types import Array, Dataset, DpmcError
-from dpmc_papers.data import uci
+from dpmc_papers.data import uci, uci_regression
 from dpmc_papers.data._uci_network_public import NETWORK_RANGES
 
 TRAIN, TEST = 0.9, 0.1
 # A public range stands for four standard deviations.
 DEVIATIONS = 4
+
+raw_file = uci.raw_file
 
 
 @dataclass(frozen=True)
@@ -107,31 +109,13 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
     return Dataset(table.name, (numbers - shift) / scale, {}, source, facts=facts)
 
 
-def raw_file(params: Params) -> str:
-    """Key in ``uci.TABLES`` of the raw file of a data set."""
-    return uci.resolve(params.dataset)
-
-
 def split(dataset: Dataset) -> NetworkSplit:
     """Training and test part of what :func:`generate` made."""
-    num_train = int(dataset.facts.get("num_train", 0))
-    if not 0 < num_train < dataset.num_rows:
-        raise DpmcError(
-            f"`num_train` of data {dataset.name!r} must be 1 to {dataset.num_rows - 1}, "
-            f"got {num_train}"
-        )
+    x, y, x_test, y_test = map(np.ascontiguousarray, uci_regression.split(dataset))
     missing = [name for name in ("y_shift", "y_scale") if name not in dataset.facts]
     if missing:
         raise DpmcError(f"`{missing[0]}` is missing in the facts of data {dataset.name!r}")
-    x, y = dataset.x[:, :-1], dataset.x[:, -1]
-    return NetworkSplit(
-        np.ascontiguousarray(x[:num_train]),
-        y[:num_train].copy(),
-        np.ascontiguousarray(x[num_train:]),
-        y[num_train:].copy(),
-        dataset.facts["y_shift"],
-        dataset.facts["y_scale"],
-    )
+    return NetworkSplit(x, y, x_test, y_test, dataset.facts["y_shift"], dataset.facts["y_scale"])
 
 
 def row_split(

@@ -34,6 +34,8 @@ MISSING = -200.0
 # The public code reads the air quality table from a copy with two decimals.
 DECIMALS: Mapping[str, int] = {"air_quality": 2}
 
+raw_file = uci.raw_file
+
 
 @dataclass(frozen=True)
 class Params:
@@ -112,11 +114,6 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
     facts = {"num_train": num_train, "num_clipped": num_clipped}
     source: Literal["data", "public"] = "data" if params.preprocess == "authors" else "public"
     return Dataset(table.name, rows, bounds, source, facts=facts)
-
-
-def raw_file(params: Params) -> str:
-    """Key in ``uci.TABLES`` of the raw file of a data set."""
-    return uci.resolve(params.dataset)
 
 
 def split(dataset: Dataset) -> RegressionSplit:

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpmc.ep.network.layout import Architecture
-from dpmc.types import UNAVAILABLE
-from dpmc_papers.outputs import _printed
+from dpmc_papers.outputs import _printed, _tables
 from dpmc_papers.outputs._layout import Cell, Layout, block
 from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
@@ -105,7 +104,7 @@ def table4(context: Context) -> pd.DataFrame:
     for problem in context.problems(data):
         of_problem = data[data["problem"] == problem]
         known = of_problem[of_problem["num_rows"] > 0]
-        row: dict[str, Any] = {"problem": problem, "status": _status(of_problem)}
+        row: dict[str, Any] = {"problem": problem, "status": _tables.status(of_problem)}
         if len(known):
             first = known.iloc[0]
             network = Architecture(int(first["hidden"]), int(first["num_inputs"]))
@@ -147,7 +146,7 @@ def _spreads(context: Context, metric: str) -> pd.DataFrame:
                 "se": values.sem(),
                 "runs": len(values),
                 **_privacy(group),
-                "status": _status(group),
+                "status": _tables.status(group),
             }
         )
     return pd.DataFrame(rows)
@@ -160,15 +159,6 @@ def _privacy(group: pd.DataFrame) -> dict[str, Any]:
         "delta": first["guarantee_delta"],
         "outside": first["outside"],
     }
-
-
-def _status(rows: pd.DataFrame) -> str:
-    if rows["status"].str.startswith(UNAVAILABLE).all():
-        return UNAVAILABLE
-    if len(set(rows["status"])) == 1:
-        return str(rows["status"].iloc[0])
-    broken = int((rows["status"] != "complete").sum())
-    return f"{broken} of {len(rows)} runs stopped"
 
 
 def layout_table1(context: Context) -> Layout:

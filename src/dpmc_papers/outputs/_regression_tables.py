@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.types import UNAVAILABLE
-from dpmc_papers.outputs import _printed
+from dpmc_papers.outputs import _printed, _tables
 from dpmc_papers.outputs import _regression as parts
 from dpmc_papers.outputs._layout import Cell, Layout
 from dpmc_papers.outputs._printed import Printed
@@ -79,7 +78,7 @@ def table_profiles(context: Context) -> pd.DataFrame:
                     for name in ("rhat", "iac")
                     for n, group in cell.groupby("num_nodes")
                 },
-                "status": _status(cell),
+                "status": _tables.status(cell),
             }
         )
     return pd.DataFrame(rows)
@@ -100,7 +99,7 @@ def table_convergence(context: Context) -> pd.DataFrame:
             "profile": variant,
             "dim": chosen["dim"].max(),
             **{name: chosen[name].median() for name in (*names, *errors)},
-            "status": _status(chosen),
+            "status": _tables.status(chosen),
         }
         for problem, nodes, variant, chosen in parts.cells(context, context.metrics)
     )
@@ -121,15 +120,8 @@ def _table(
             row |= {f"{method}{end}": value for end, value in zip(endings, values, strict=True)}
         exact = data[(data["problem"] == problem) & (data["num_nodes"] == nodes)]
         row["ols"] = exact.loc[exact["method"] == "ols", "mse"].mean()
-        rows.append({**row, "status": _status(chosen)})
+        rows.append({**row, "status": _tables.status(chosen)})
     return pd.DataFrame(rows)
-
-
-def _status(rows: pd.DataFrame) -> str:
-    if parts.unavailable(rows):
-        return UNAVAILABLE
-    broken = int((rows["status"] != "complete").sum())
-    return "complete" if not broken else f"{broken} of {len(rows)} runs stopped"
 
 
 def layout_table7_1(context: Context) -> Layout:

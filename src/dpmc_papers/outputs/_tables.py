@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpmc.types import UNAVAILABLE
 from dpmc_papers.pipeline.results import Context
 
 METRICS = (
@@ -30,6 +31,16 @@ QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 def write(table: pd.DataFrame, path: Path | str) -> None:
     """Write `table` as CSV with six significant digits, the same bytes for the same table."""
     table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+
+
+def status(rows: pd.DataFrame) -> str:
+    """How runs ended, in words: all of them, or how many otherwise."""
+    if rows["status"].str.startswith(UNAVAILABLE).all():
+        return UNAVAILABLE
+    if len(set(rows["status"])) == 1:
+        return str(rows["status"].iloc[0])
+    broken = int((rows["status"] != "complete").sum())
+    return f"{broken} of {len(rows)} runs stopped"
 
 
 def budget_table(context: Context) -> pd.DataFrame:

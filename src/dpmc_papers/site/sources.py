@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from dpmc import yaml_files
 from dpmc.types import DpmcError
 from dpmc_papers.outputs import _guarantees
 from dpmc_papers.outputs._facts import Facts
+from dpmc_papers.pipeline import provenance
 from dpmc_papers.pipeline.files import endings
 from dpmc_papers.verdicts import verdict
 from dpmc_papers.verdicts.verdict import Verdict
@@ -95,12 +95,7 @@ class Source:
     @cached_property
     def provenance(self) -> dict[str, Any]:
         """How the results were made."""
-        path = self.folder / "provenance.json"
-        try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
-        return record
+        return provenance.read(self.folder / "provenance.json")
 
     def outputs(self, kind: str) -> list[str]:
         """Names of all figures or of all tables."""
