@@ -105,6 +105,29 @@ def test_json_has_what_a_report_needs(folder, capsys):
     assert json.loads(capsys.readouterr().out)["violates_claim"] is False
 
 
+def test_a_guarantee_is_verified_by_its_releases_alone(folder, capsys):
+    assert main(["fit", written(folder), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert main(["verify", str(folder / "fit.parquet")]) == 0
+    assert "(1, 1e-06)-DP is right: the releases come to epsilon 1 by" in capsys.readouterr().out
+    path = folder / "record.json"
+
+    def verified(**changes) -> str:
+        path.write_text(json.dumps({**record, **changes}))
+        code = main(["verify", str(path)])
+        seen = capsys.readouterr()
+        assert code == ("more than" in seen.err or "must be the record" in seen.err)
+        return seen.out + seen.err
+
+    assert "is right" in verified()
+    less = {**record["guarantee"], "epsilon": 0.99}
+    assert "more than the 0.99 that is stated" in verified(guarantee=less)
+    twice = [[event, 2 * count] for event, count in record["releases"]]
+    assert "more than the 1 that is stated" in verified(releases=twice)
+    for wrong in ({"releases": [["gaussian(1.0)", "x"]]}, {"guarantee": {}}, {"releases": None}):
+        assert "must be the record of a fit, got" in verified(**wrong)
+
+
 @pytest.mark.parametrize(("no_color", "red"), [("", True), ("1", False)])
 def test_what_is_wrong_is_red_on_a_terminal(folder, capsys, monkeypatch, no_color, red):
     monkeypatch.setenv("NO_COLOR", no_color)

@@ -74,7 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("plan", help="say what to expect of a fit; rows are only counted")
     command.add_argument("settings", metavar="FILE.yaml", help="of `dpmc fit`")
     command.set_defaults(run=_plan)
-    for command in commands.choices.values():
+    command = commands.add_parser("verify", help="check a guarantee against what was released")
+    command.add_argument("record", metavar="FILE", help="of `dpmc fit`: its output, or its JSON")
+    command.set_defaults(run=_verify)
+    for command in (one for name, one in commands.choices.items() if name != "verify"):
         command.add_argument("--json", action="store_true", help="print JSON in place of words")
     return parser
 
@@ -105,6 +108,12 @@ def _plan(asked: argparse.Namespace) -> str:
     from dpmc import command
 
     return command.plan_file(asked.settings, asked.json)
+
+
+def _verify(asked: argparse.Namespace) -> str:
+    from dpmc import command
+
+    return command.verify_file(asked.record)
 
 
 if __name__ == "__main__":
