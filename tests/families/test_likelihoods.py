@@ -13,10 +13,13 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import dpmc
 import dpmc.privacy
+from dpmc.families import general
 from dpmc.families.likelihoods import LIKELIHOODS
+from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.types import DpmcError
+from tests.automatic.replay import Recording
 
 NUM_ROWS = 5000
 SETTINGS = {"delta": 1e-6, "progress": False, "num_draws": 500, "seed": 1}
@@ -115,6 +118,21 @@ def test_all_that_is_released_is_in_the_ledger(name, monkeypatch):
     assert sum(count for _, count in fit.ledger) == len(released)
     assert dpmc.privacy.compose([fit], delta=1e-6).epsilon == pytest.approx(1.0, rel=1e-3)
     assert any(stage.get("release") == "units" for stage in fit.plan.stages)
+
+
+@pytest.mark.parametrize("name", ["gamma", "ordinal"])
+def test_draws_follow_from_what_was_released(name, monkeypatch):
+    """Rows with other units, and the same answers: the same draws."""
+    answers, seen = None, []
+    for unit in (1.0, 30.0):
+        x, y, beside = simulated(name, 2000)
+        ledger = Recording(GaussianBudget.of(1.0, 1e-6), answers)
+        monkeypatch.setattr(general, "Ledger", lambda *given, ledger=ledger: ledger)
+        y = unit * y if name == "gamma" else y
+        fit = fitted(unit * x, y, likelihood=name, epsilon=1.0, **beside)
+        seen.append(fit.draws)
+        answers = ledger.transcript
+    assert np.array_equal(*seen)
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)

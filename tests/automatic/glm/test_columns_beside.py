@@ -11,9 +11,13 @@ import pytest
 import statsmodels.api as sm
 
 import dpmc
+from dpmc.automatic.glm import kernels, run
+from dpmc.automatic.glm.till import Till
+from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
-from dpmc.types import DpmcError
+from dpmc.types import Dataset, DpmcError
 from tests.automatic.glm.searches import search
+from tests.automatic.replay import Recording
 
 MU = 0.8
 SLOPES = np.array([0.5, -0.3])
@@ -96,6 +100,23 @@ def test_no_offset_tells_more_of_a_row_than_it_is_charged_for(likelihood, offset
         for (a, b), sensitivity in zip(exact, seen.sensitivities, strict=True):
             assert np.linalg.norm(a - b) <= sensitivity * (1 + 1e-9)
         assert seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
+
+
+def test_what_is_found_of_offsets_follows_from_what_was_released():
+    """Rows with other offsets, and the same answers: the same is found."""
+    answers, seen = None, []
+    for shift in (1.0, 3.0):
+        x, y, known = simulated("poisson", 2000, shift)
+        ledger = Recording(GaussianBudget(2.0), answers)
+        till = Till(ledger, np.random.default_rng(0))
+        dataset = Dataset.of("rows", np.column_stack([x, 2 * known, y]))
+        found, frame, *_ = run.search(
+            till, dataset, kernels.POISSON, True, None, 4.0, False, offset=True
+        )
+        seen.append((found.posterior.mean, frame.offset, found.checks))
+        answers = ledger.transcript
+    for one, other in zip(*seen, strict=True):
+        assert str(one) == str(other)
 
 
 def test_no_warning_tells_of_a_row():
