@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from dpmc.ep.network.layout import Architecture
-from dpmc_papers.outputs import _printed, _tables
+from dpmc_papers.outputs import _printed
 from dpmc_papers.outputs._layout import Cell, Layout, block
 from dpmc_papers.outputs._printed import Printed
+from dpmc_papers.outputs._tables import status
 from dpmc_papers.pipeline.results import Context
 
 KEYS = ["problem", "label", "method", "variant", "epsilon"]
@@ -60,17 +61,9 @@ def table1(context: Context) -> pd.DataFrame:
     computes them, then errors and divergences by their usual definition, standard deviations of the
     fit and of the exact posterior, and what was private [vinaroz2022dpsep, Table 1].
     """
-    rows = []
-    for keys, group in context.metrics.groupby(KEYS, sort=False, dropna=False):
-        rows.append(
-            {
-                **dict(zip(KEYS, keys, strict=True)),
-                **{name: group[name].mean() for name in MIXTURE},
-                "runs": len(group),
-                **_privacy(group),
-            }
-        )
-    return pd.DataFrame(rows)
+    groups = context.metrics.groupby(KEYS, sort=False, dropna=False)
+    means = groups[list(MIXTURE)].mean()
+    return means.assign(runs=groups.size(), **_privacy(groups)).reset_index()
 
 
 def table2(context: Context) -> pd.DataFrame:
@@ -104,7 +97,7 @@ def table4(context: Context) -> pd.DataFrame:
     for problem in context.problems(data):
         of_problem = data[data["problem"] == problem]
         known = of_problem[of_problem["num_rows"] > 0]
-        row: dict[str, Any] = {"problem": problem, "status": _tables.status(of_problem)}
+        row: dict[str, Any] = {"problem": problem, "status": status(of_problem["status"])}
         if len(known):
             first = known.iloc[0]
             network = Architecture(int(first["hidden"]), int(first["num_inputs"]))
@@ -135,29 +128,21 @@ def table_tuning(context: Context) -> pd.DataFrame:
 
 
 def _spreads(context: Context, metric: str) -> pd.DataFrame:
-    rows = []
-    for keys, group in context.metrics.groupby(KEYS, sort=False, dropna=False):
-        values = group[metric].dropna()
-        rows.append(
-            {
-                **dict(zip(KEYS, keys, strict=True)),
-                metric: values.mean(),
-                "sd": values.std(ddof=1),
-                "se": values.sem(),
-                "runs": len(values),
-                **_privacy(group),
-                "status": _tables.status(group),
-            }
-        )
-    return pd.DataFrame(rows)
+    groups = context.metrics.groupby(KEYS, sort=False, dropna=False)
+    values = groups[metric]
+    spreads = {metric: values.mean(), "sd": values.std(), "se": values.sem()}
+    ends = {"runs": values.count(), **_privacy(groups), "status": groups["status"].agg(status)}
+    return pd.DataFrame({**spreads, **ends}).reset_index()
 
 
-def _privacy(group: pd.DataFrame) -> dict[str, Any]:
-    first = group.iloc[0]
+def _privacy(groups: Any) -> dict[str, Any]:
+    def first(values: pd.Series) -> Any:
+        return values.iloc[0]
+
     return {
-        "epsilon_really": group["guarantee_epsilon"].max(),
-        "delta": first["guarantee_delta"],
-        "outside": first["outside"],
+        "epsilon_really": groups["guarantee_epsilon"].max(),
+        "delta": groups["guarantee_delta"].agg(first),
+        "outside": groups["outside"].agg(first),
     }
 
 

@@ -97,7 +97,9 @@ def batch_shares(curve: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFra
         params = settings["settings"][row["label"]]["params"]
         rate = float(params["batch_size"] / settings["num_rows"])
         mu = GaussianBudget.of(float(row["epsilon"]), settings["delta"]).mu
-        multiplier, number = float(params["ratio_noise_multiplier"]), int(row["num_iterations"])
+        # Runs that are published have it by its short name.
+        multiplier = float(params.get("ratio_noise_multiplier") or params["noise_multiplier"])
+        number = int(row["num_iterations"])
         share = theory.batch_share(number, rate, multiplier, mu)
         added = {"rate": rate, "noise_multiplier": multiplier, "passes": number * rate}
         rows.append({**{str(key): value for key, value in row.items()}, **added, "share": share})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -58,42 +60,44 @@ def standings(context: Context) -> pd.DataFrame:
     attack on the method, and the epsilon that its ledger claims there; what is outside; and why
     runs have no score.
     """
-    rows = context.metrics
-    found = []
-    near = nearest(rows)
-    for name in context.problems(rows):
-        of_task = rows[rows["problem"] == name]
-        for method in ordered(set(of_task["label"])):
-            of_method = of_task[of_task["label"] == method]
-            for epsilon in sorted(set(of_method["epsilon"].astype(float))):
-                group = of_method[of_method["epsilon"] == epsilon]
-                scored = group[group["status"] == COMPLETE]
-                quartiles = scored[DISTANCE].quantile([0.25, 0.5, 0.75]).to_numpy()
-                draws = 1 / scored["square_error"].mean() if len(scored) else np.nan
-                others = group.loc[group["status"] != COMPLETE, "status"]
-                found.append(
-                    {
-                        "problem": name,
-                        "method": method,
-                        "epsilon": epsilon,
-                        "runs": len(group),
-                        "scored": len(scored),
-                        "q1": quartiles[0],
-                        "median": quartiles[1],
-                        "q3": quartiles[2],
-                        "nearest": bool(near.get((name, epsilon, method), False)),
-                        **{key: scored[key].median() for key in MEDIANS},
-                        "effective_draws": draws,
-                        "per_mu2": draws / (scored["mu"] ** 2).mean(),
-                        **{key: scored[key].mean() for key in COVERAGES},
-                        "guarantee_epsilon": group["guarantee_epsilon"].max(),
-                        "attack": group["attack_epsilon"].max(),
-                        "attack_claim": group["attack_claim"].max(),
-                        "outside": "; ".join(dict.fromkeys(filter(None, group["outside"]))),
-                        "status": "; ".join(dict.fromkeys(others)),
-                    }
-                )
-    return pd.DataFrame(found)
+    rows, near = context.metrics, nearest(context.metrics)
+    groups: Any = rows.groupby(KEYS)
+    scored = rows[rows["status"] == COMPLETE].groupby(KEYS)
+    quartiles = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+    draws = 1 / scored["square_error"].agg(_mean)
+    table = pd.DataFrame(
+        {
+            "runs": groups.size(),
+            "scored": scored.size(),
+            **{name: scored[DISTANCE].quantile(share) for name, share in quartiles.items()},
+            "nearest": {key: near.get((key[0], key[2], key[1]), False) for key in groups.groups},
+            **{name: scored[name].median() for name in MEDIANS},
+            "effective_draws": draws,
+            "per_mu2": draws / scored["mu"].agg(lambda mu: _mean(mu**2)),
+            **{name: scored[name].agg(_mean) for name in COVERAGES},
+            "guarantee_epsilon": groups["guarantee_epsilon"].max(),
+            "attack": groups["attack_epsilon"].max(),
+            "attack_claim": groups["attack_claim"].max(),
+            "outside": groups["outside"].agg(_joined),
+            "status": groups["status"].agg(lambda found: _joined(found[found != COMPLETE])),
+        }
+    )
+    table["scored"] = table["scored"].fillna(0).astype(int)
+    order = [
+        key
+        for problem in context.problems(rows)
+        for label in ordered(set(rows["label"]))
+        for key in sorted(k for k in groups.groups if k[:2] == (problem, label))
+    ]
+    return table.loc[order].rename_axis(["problem", "method", "epsilon"]).reset_index()
+
+
+def _mean(values: pd.Series[float]) -> float:
+    return float(values.mean())  # pandas rounds a mean of groups otherwise
+
+
+def _joined(texts: pd.Series[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
 def attacks(context: Context) -> pd.DataFrame:

@@ -78,7 +78,7 @@ def table_profiles(context: Context) -> pd.DataFrame:
                     for name in ("rhat", "iac")
                     for n, group in cell.groupby("num_nodes")
                 },
-                "status": _tables.status(cell),
+                "status": _tables.status(cell["status"]),
             }
         )
     return pd.DataFrame(rows)
@@ -99,7 +99,7 @@ def table_convergence(context: Context) -> pd.DataFrame:
             "profile": variant,
             "dim": chosen["dim"].max(),
             **{name: chosen[name].median() for name in (*names, *errors)},
-            "status": _tables.status(chosen),
+            "status": _tables.status(chosen["status"]),
         }
         for problem, nodes, variant, chosen in parts.cells(context, context.metrics)
     )
@@ -120,7 +120,7 @@ def _table(
             row |= {f"{method}{end}": value for end, value in zip(endings, values, strict=True)}
         exact = data[(data["problem"] == problem) & (data["num_nodes"] == nodes)]
         row["ols"] = exact.loc[exact["method"] == "ols", "mse"].mean()
-        rows.append({**row, "status": _tables.status(chosen)})
+        rows.append({**row, "status": _tables.status(chosen["status"])})
     return pd.DataFrame(rows)
 
 

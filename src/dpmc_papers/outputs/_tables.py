@@ -33,14 +33,13 @@ def write(table: pd.DataFrame, path: Path | str) -> None:
     table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def status(rows: pd.DataFrame) -> str:
+def status(runs: pd.Series[str]) -> str:
     """How runs ended, in words: all of them, or how many otherwise."""
-    if rows["status"].str.startswith(UNAVAILABLE).all():
+    if runs.str.startswith(UNAVAILABLE).all():
         return UNAVAILABLE
-    if len(set(rows["status"])) == 1:
-        return str(rows["status"].iloc[0])
-    broken = int((rows["status"] != "complete").sum())
-    return f"{broken} of {len(rows)} runs stopped"
+    if len(set(runs)) == 1:
+        return str(runs.iloc[0])
+    return f"{(runs != 'complete').sum()} of {len(runs)} runs stopped"
 
 
 def budget_table(context: Context) -> pd.DataFrame:

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.types import UNAVAILABLE
 from dpmc_league.table import ABSENT
 from dpmc_papers.config.reader import load_config
-from dpmc_papers.outputs import _league_table, league
+from dpmc_papers.outputs import _league_accounting, _league_table, league
 from dpmc_papers.outputs._rules import league as rules
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn
@@ -277,6 +278,26 @@ def test_budgets_are_drawn_by_accountant_and_by_batches(paper, curves):
     assert (first.get_title(), second.get_title()) == ("ε = 1", "ε = 4")
 
 
+def test_what_batches_say_follows_from_iterations_noise_and_size(paper, curves):
+    settings = paper.plain()["accounting"]["batches"]
+    found = _league_accounting.batch_shares(curves["batches"], settings).set_index(
+        ["label", "epsilon"]
+    )
+    one = found.loc["batch_1000-z_1", 1.0]
+    mu = math.sqrt(one["num_iterations"]) * 0.01 / math.sqrt(one["share"])
+    assert true_epsilon(1 / mu, 1e-6) == pytest.approx(1.0, rel=1e-6)
+    assert one["passes"] == pytest.approx(1.0)
+
+
+def test_published_runs_name_the_noise_of_batches_in_short(paper, curves):
+    settings = paper.plain()["accounting"]["batches"]
+    found = _league_accounting.batch_shares(curves["batches"], settings)
+    for entry in settings["settings"].values():
+        entry["params"]["noise_multiplier"] = entry["params"].pop("ratio_noise_multiplier")
+    again = _league_accounting.batch_shares(curves["batches"], settings)
+    pd.testing.assert_frame_equal(again, found)
+
+
 def evidence(paper, curves):
     return Evidence(pd.DataFrame(), paper.plain(), np.random.default_rng(0), 10, curves)
 
@@ -295,7 +316,7 @@ def test_rules_measure_iterations_of_accountants_and_shares_of_batches(paper, cu
     assert len(rules.batches(few, given, "as_published")) == 4
     with pytest.raises(NotRunError, match="gaussian of dp_barker"):
         rules.allowed({**rule, "label": "dp_barker", "over": "zcdp"}, given, "as_published")
-    with pytest.raises(NotRunError, match=r"accounting\.other"):
+    with pytest.raises(NotRunError, match="the curve other"):
         rules.batches({**few, "curve": "other"}, given, "as_published")
     with pytest.raises(NotRunError, match="batches of these sizes"):
         rules.batches({**few, "rates": [0.5]}, given, "as_published")
