@@ -43,7 +43,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2789,
     "workflow": 1108,
     "benchmarks": 1733,
-    "tests": 43854,
+    "tests": 43855,
     "src/dpmc/*.py": 2660,
     "src/dpmc_league/*.py": 2952,
     "src/dpmc_papers/*.py": 239,
