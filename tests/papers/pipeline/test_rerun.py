@@ -156,6 +156,7 @@ def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):
     ]
 
 
+@pytest.mark.slow
 def test_the_command_fails_if_a_run_differs(tmp_path, capsys, monkeypatch, cheap):
     paper, experiment = CHEAP
     folder = tmp_path / paper
