@@ -262,6 +262,17 @@ def test_the_gallery_draws_each_picture_that_it_shows(tmp_path, monkeypatch):
     assert names["result"].violates_claim
 
 
+def test_every_yes_of_the_comparison_names_a_test():
+    text = (ROOT / "docs/compared.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in re.findall(r"^\| \d+ \|.*$", text, re.MULTILINE)]
+    assert [int(row[0]) for row in rows] == list(range(1, 41))
+    names = names_of_tests(ROOT / "tests")
+    kept = [row for row in rows if row[2].strip().lstrip("[").startswith("yes")]
+    assert [row for row in kept if row[3].strip().strip("`") not in names] == []
+    assert len(kept) >= 28
+    assert all("test_" not in row[3] for row in rows if row not in kept)
+
+
 def test_the_page_of_remarks_has_all_of_them():
     """Sentences of remarks begin with a phrase that is the first cell of a row."""
     page = (ROOT / "docs/remarks.md").read_text(encoding="utf-8")
