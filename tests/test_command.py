@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -382,3 +383,38 @@ def test_integers_are_names_of_columns(folder, source):
     changes = {"rows": source, "names": names, "features": ["0", "1"], "response": "2"}
     assert main(["fit", written(folder, **changes)]) == 0
     assert dpmc.Fit.load(folder / "fit.parquet").names == ("intercept", "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (
+            "id;age;dose;survived",
+            "by commas, and those of the first line seem to be separated by semi",
+        ),
+        (
+            "id age dose survived",
+            "by commas, and those of the first line seem to be separated by spac",
+        ),
+        ("id,age,age,survived", "'age' must be a column of"),
+        ("id,years,dose,survived", "'age' must be a column of"),
+    ],
+)
+def test_what_is_wrong_with_a_header_is_said_in_one_line(folder, header, told, capsys):
+    lines = (folder / "rows.csv").read_text().splitlines()[1:]
+    (folder / "other.csv").write_text("\n".join([header, *lines]))
+    assert main(["fit", written(folder, rows="other.csv")]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert lines[0].split(",")[1] not in error
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_columns_that_declare_no_numbers_are_refused_with_zero_too(folder, suffix, capsys):
+    frame = pd.read_csv(folder / "rows.csv")
+    for entry in ([1.0], {"a": 1.0}, datetime.time(1), datetime.date(2020, 1, 1)):
+        odd = frame.assign(dose=[entry] * len(frame))
+        (odd.to_parquet if suffix == "parquet" else odd.to_feather)(folder / f"odd.{suffix}")
+        assert main(["fit", written(folder, rows=f"odd.{suffix}", invalid_rows="zero")]) == 1
+        assert "column 'dose' must hold real numbers, got others" in capsys.readouterr().err

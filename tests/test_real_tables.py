@@ -117,3 +117,57 @@ def test_causes_are_what_was_done_to_rows(yardstick) -> None:
     assert found("logistic", rare, ones) == ["rare feature"]
     counts = rng.poisson(3 * rng.exponential(1, 2000)).astype(float)
     assert found("poisson", x, counts) == ["variance"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_derivatives_are_those_of_the_log_likelihood(yardstick, family: str) -> None:
+    rows = rows_of(yardstick, family)
+    design, y, step = rows.design[:40], rows.y[:40], 1e-5
+    theta = np.array([0.3, -0.5, 0.2, 0.1])[: 3 + (family in ("linear", "student_t"))]
+    exact = yardstick.exact
+
+    def gradients(at: np.ndarray) -> np.ndarray:
+        return exact.row_gradients(exact.slopes(family, at, design, y), design)
+
+    for j, away in enumerate(step * np.eye(len(theta))):
+        up, down = (exact.values(family, theta + sign * away, design, y) for sign in (1, -1))
+        np.testing.assert_allclose(gradients(theta)[:, j], (up - down) / (2 * step), atol=1e-6)
+        change = (gradients(theta + away) - gradients(theta - away)).sum(axis=0) / (2 * step)
+        precision = exact.precision_of(exact.slopes(family, theta, design, y), design)
+        np.testing.assert_allclose(precision[j], -change, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weak_priors_follow_units(yardstick, family: str) -> None:
+    rows = rows_of(yardstick, family)
+    exact, scaled = yardstick.exact, family in ("linear", "student_t")
+    unit = 1000.0 if scaled else 1.0
+    x, y = rows.x * [1e5, 1] + [0, 1900], rows.y * unit
+    mean = exact.mode(family, rows.design, rows.y, exact.Prior.in_units(family, rows.x, rows.y))[0]
+    prior = exact.Prior.in_units(family, x, y)
+    moved = exact.mode(family, np.column_stack([np.ones(len(x)), x]), y, prior)[0]
+    np.testing.assert_allclose(moved[1:3], mean[1:3] * unit / [1e5, 1], rtol=1e-4)
+    np.testing.assert_allclose(moved[0] + 1900 * moved[2], mean[0] * unit, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_a_table_are_split_and_scaled(yardstick) -> None:
+    rows = yardstick.rows.load("anes96")
+    assert rows.x.shape == (660, 6)
+    assert rows.test_x.shape == (284, 6)
+    assert set(rows.y) == {0, 1}
+    assert np.abs(rows.x).max() <= 1
+
+
+def test_a_far_fit_counts_as_silent_without_a_remark_that_is_true(yardstick, capsys) -> None:
+    report = yardstick.measure
+
+    def record(error: float, remarks: str) -> object:
+        one, told = np.array([error, 0.0]), ("variance", "", remarks)
+        return report.Record("case", 1.0, True, "linear", 9, one, one, one, 1, 1, 0, 0, *told)
+
+    fits = [record(4, ""), record(9, "wide"), record(9, "dispersion"), record(0, "wide")]
+    report.of_silence({("case", 1.0): [*fits, record(0, "")]})
+    told = capsys.readouterr().out
+    assert "far off and say so: 2 of 3" in told
+    assert "far off and name a cause that is true: 1 of 3" in told
+    assert "nothing wrong and no remark: 1 of 2" in told

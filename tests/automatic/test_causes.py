@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterator
@@ -151,3 +152,14 @@ def test_rows_and_prior_are_apart_by_what_a_normal_model_says(seed):
     posterior = np.linalg.solve(both, likelihood @ away)
     slope = normal @ posterior
     assert pulled == pytest.approx(math.sqrt(slope @ np.linalg.solve(both, slope)), rel=1e-4)
+
+
+def test_a_prior_that_is_not_normal_is_at_no_distance():
+    prior = Prior(
+        lambda theta: -float(np.sum(np.log(1 + theta * theta))),
+        lambda theta: -2 * theta / (1 + theta * theta),
+        2,
+    )
+    eye = np.eye(2)
+    for origin, known in itertools.product((np.zeros(2), np.full(2, 50.0)), (0.0, 1e4)):
+        assert NoiseAware(prior, origin, eye, known * eye, np.zeros(2)).against_prior() == (0, 0)

@@ -201,3 +201,82 @@ def test_gradients_that_vary_more_than_the_model_says_widen_and_are_told():
     assert np.all(dispersions[told] < 2.4)
     # The root of the variance over that of the model, and noise.
     assert np.all(widths[told] > np.sqrt(dispersions[told] / 10_000))
+
+
+def test_a_bar_shows_how_much_of_the_budget_is_spent(data, capsys):
+    dpmc.fit(gaussian_model(), data, **QUICK, seed=3, progress=False)
+    assert capsys.readouterr().err == ""
+    dpmc.fit(gaussian_model(), data, **QUICK, seed=3)
+    said = capsys.readouterr().err
+    assert "100/100" in said
+    assert "% of the budget" in said
+
+
+def test_discrete_noise_gives_a_posterior_too(data):
+    fitted = dpmc.fit(gaussian_model(), data, **QUICK, noise="discrete", seed=1)
+    assert fitted.plan.noise == "discrete"
+    assert np.abs(fitted.kept().mean(axis=(0, 1)) - data.mean(axis=0)).max() < 0.2
+
+
+def test_a_data_frame_and_integers_are_accepted(data):
+    import pandas as pd
+
+    whole = np.round(data).astype(int)
+    frame = pd.DataFrame(whole, columns=["a", "b"])
+    fits = [dpmc.fit(gaussian_model(), part, **QUICK, seed=1) for part in (frame, whole)]
+    np.testing.assert_array_equal(fits[0].draws, fits[1].draws)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": "4"}, "`epsilon` must be positive and finite, got '4'"),
+        ({"epsilon": None}, "`epsilon` must be"),
+        ({"epsilon": True}, "`epsilon` must be"),
+        ({"epsilon": [1, 4]}, "`epsilon` must be"),
+        ({"delta": None}, "`delta` must be in .* the automatic method"),
+        ({"delta": "1e-5"}, "`delta` must be"),
+        ({"num_chains": 0}, "`num_chains` must be an integer of at least 1"),
+        ({"num_draws": 1.5}, "`num_draws` must be an integer of at least 1"),
+        ({"noise": "none"}, "`noise` must be"),
+        ({"names": ["a"]}, "`names` must be 2 different names"),
+        ({"names": ["a", "a"]}, "`names` must be 2 different names"),
+        ({"ratio_clip_bound": 3.0}, "`ratio_clip_bound` must be left out for the automatic method"),
+        ({"max_iterations": 3}, "`max_iterations` must be left out"),
+        ({"start": np.zeros(3)}, "`start` must be finite, of shape"),
+        ({"start": ["a", "b"]}, "`start` must"),
+        ({"seed": "1"}, "`seed` must"),
+        ({"seed": 1.5}, "`seed` must"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(data, arguments, message):
+    with pytest.raises(dpmc.DpmcError, match=message) as caught:
+        dpmc.fit(gaussian_model(), data, **(QUICK | arguments))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("positional", "message"),
+    [
+        (lambda model, x: (x, model), "`model` must be a dpmc.Model, got ndarray"),
+        (lambda model, x: ("logistic", x), "`model` must be a dpmc.Model, got 'logistic'"),
+        (lambda model, x: (model, None), "data 'data'"),
+        (lambda model, x: (model, "data.csv"), "must be a folder of shards, and .* is not there"),
+        (lambda model, x: (model, x + 1j), "real numbers"),
+        (lambda model, x: (model, (x, x[:, 0])), "data 'data'"),
+        (lambda model, x: (model, np.ma.masked_array(x, x > 3)), "masked"),
+    ],
+)
+def test_bad_rows_and_models_are_refused_in_one_line(data, positional, message):
+    with pytest.raises(dpmc.DpmcError, match=message) as caught:
+        dpmc.fit(*positional(gaussian_model(), data), **QUICK)
+    assert "\n" not in str(caught.value)
+
+
+def test_method_may_stand_first_or_be_named(data):
+    settings = {"proposal_sd": 0.02, "num_iterations": 200, "progress": False, "seed": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+        first = dpmc.fit(gaussian_model(), data, method="rwmh", **settings)
+        named = dpmc.fit(gaussian_model(), data, method="rwmh", **settings)
+    np.testing.assert_array_equal(first.draws, named.draws)

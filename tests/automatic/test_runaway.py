@@ -130,3 +130,18 @@ def test_any_rows_end_with_a_fit(name, prior, few, repeats, epsilon):
         warnings.simplefilter("ignore")
         fit = dpmc.fit(model, rows, epsilon=epsilon, delta=1e-6, num_draws=20, num_chains=1, seed=0)
     assert np.isfinite(fit.draws).all()
+
+
+def test_a_normal_prior_is_taken_as_it_is():
+    prior = Prior.of(gaussian_model())
+    normal = NormalPrior.of(prior, np.ones(2))
+    np.testing.assert_array_equal(normal.mean, prior.mode(np.ones(2)))
+    np.testing.assert_array_equal(normal.precision, prior.precision(normal.mean))
+    np.testing.assert_allclose(normal.gradient(np.ones(2)), prior.gradient(np.ones(2)), rtol=1e-6)
+
+
+def test_a_flat_prior_is_proper_for_a_search():
+    flat = dataclasses.replace(gaussian_model(), log_prior=_flat, log_prior_gradient=_flat_gradient)
+    normal = NormalPrior.of(Prior.of(flat), np.zeros(2))
+    np.testing.assert_allclose(normal.precision, prior.FARTHEST**-2 * np.eye(2))
+    np.testing.assert_allclose(normal.basis @ normal.basis.T, np.eye(2))

@@ -100,3 +100,17 @@ def test_a_search_leaves_its_interval_for_norms_of_another_kind(seed):
     bound = search(rich(seed), counted(norms), 100, -7.5, -4.5, 3, 0.3)
     assert 3.0 <= bound < 3.0 * 2**1.5
     assert search(rich(seed), counted(norms[:4500]), 100, -7.5, -4.5, 3, 0.3) < 0.014
+
+
+def test_rows_beyond_a_length_are_those_that_are_longer():
+    norms = np.array([0.0, 1.0, 1.0, 2.5, np.inf, np.nan, 1e300])
+    lengths = np.array([0.5, 1.0, 2.0, 1e299])
+    by_hand = [np.count_nonzero(norms > length) for length in lengths]
+    assert _beyond(norms, lengths).tolist() == by_hand
+
+
+@pytest.mark.parametrize("norm", [np.inf, 1e300])
+def test_a_search_ends_whatever_the_norms(norm):
+    bound = search(rich(0), counted(np.full(5000, norm)), 100, -1.5, 1.5, 3, 0.3)
+    assert bound == 2.0 ** (1.5 + purse.MOST_LEAPS * 1.5)
+    assert search(rich(0), counted(np.full(5000, np.nan)), 100, -1.5, 1.5, 3, 0.3) < 2.0

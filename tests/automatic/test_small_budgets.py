@@ -176,3 +176,10 @@ def test_a_direction_of_which_nothing_is_known_is_the_priors():
     both = precision + basis @ (0.25 * eye) @ basis
     cut = basis @ np.linalg.pinv(both, rcond=1e-12, hermitian=True) @ basis
     assert cut[0, 0] < 1e-6
+
+
+def test_the_remark_names_a_budget_that_would_tell_something():
+    fit, _ = fitted(100, 0.1, 0)
+    epsilon = float(fit.remarks[0].split("about epsilon ")[1].split(",")[0])
+    assert fitted(100, 1.05 * epsilon, 0)[0].ledger
+    assert not fitted(100, 0.95 * epsilon, 0)[0].ledger

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc.automatic.tail import USUAL_EXCESS, Tail
+from dpmc.automatic.tail import MOST_EXCESS, USUAL_EXCESS, Tail
 from dpmc.models import linear
 from dpmc.rng import stream
 
@@ -124,3 +124,36 @@ def test_residuals_of_heavy_tails_do_not_hide_their_noise(monkeypatch):
     # Without the tail the noise is underestimated by several deviations.
     monkeypatch.setattr(Tail, "taken", lambda self, bound, basis, most: (np.zeros(3), 0.0))
     assert pulls().mean() < -3.5
+
+
+def test_a_direction_that_drowns_in_noise_is_none():
+    tail = seen(50.0, 100.0, np.full(3, 50.0), noise=60.0)
+    taken, apart = tail.taken(2.0, EYE, 1e9)
+    np.testing.assert_array_equal(taken, 0)
+    variance = (60 / 50) ** 2
+    whole = 2.0 * tail.lost(2.0, 1e9)
+    assert apart == pytest.approx((1.5 * whole) ** 2 * variance / (1 + 3 * variance))
+
+
+def test_releases_are_averaged_by_their_cost():
+    tail = Tail.unknown(3, 1000, RATIO)
+    tail = tail.seen(10.0, 40.0, 6 * AXIS, 4.0, 1.0, EYE, 1.0)
+    tail = tail.seen(50.0, 80.0, 14 * AXIS, 4.0, 1.0, EYE, 3.0)
+    assert (tail.near, tail.far, tail.cost) == (40.0, 70.0, 4.0)
+    np.testing.assert_allclose(tail.pull, 12 * AXIS)
+    assert tail.noise == pytest.approx(np.hypot(1.0, 3.0))
+    # Another clip bound has other thresholds.
+    other = tail.seen(1.0, 2.0, AXIS, 4.0, 200.0, EYE, 4.0)
+    assert (other.near, other.far) == pytest.approx((1.0, 2.0), rel=1e-3)
+    assert other.size(300.0, 2 * EYE) == pytest.approx(0.75, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("near", "far"), [(-1e9, -1e9), (1e9, 50.0), (5.0, 1e30), (0.0, 0.0), (1e6, 1e6)]
+)
+@pytest.mark.parametrize("num_rows", [1, 1000])
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_absurd_counts_take_no_more_than_rows_can(near, far, num_rows, size):
+    tail = Tail.unknown(3, num_rows, RATIO).seen(near, far, np.zeros(3), 1.0, 1.0, EYE, 1.0)
+    lost = tail.lost(size, 10.0)
+    assert 0 <= lost <= 10.0 * MOST_EXCESS * max(1.0, 1 / size)

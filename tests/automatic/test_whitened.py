@@ -14,7 +14,7 @@ from dpmc.automatic import rank_one, whitened
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
-from dpmc.rows.vectors import clip_rows, unpack
+from dpmc.rows.vectors import clip_rows, pack, unpack
 from dpmc.types import Dataset, Model
 from tests.support import posteriors
 from tests.support.clipped import values
@@ -201,4 +201,24 @@ def test_a_response_that_is_no_label_counts_as_nothing():
     np.testing.assert_array_equal(
         values(rows.gradient_sum(theta, basis, 1.0)),
         values(without.gradient_sum(theta, basis, 1.0)),
+    )
+
+
+@given(hnp.arrays(np.float64, (3, 3), elements=st.floats(-1e3, 1e3)))
+def test_packing_keeps_symmetric_matrices_and_their_norm(matrix):
+    symmetric = 0.5 * (matrix + matrix.T)
+    np.testing.assert_allclose(unpack(pack(symmetric), 3), symmetric, rtol=1e-14, atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(pack(symmetric)), np.linalg.norm(symmetric), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_tempering_scales_what_a_row_contributes(regression):
+    data = posteriors.rows("tempered", 50, 2)
+    whole = WhitenedRows(posteriors.gaussian_model(2), data)
+    tenth = WhitenedRows(posteriors.gaussian_model(2, 0.1), data)
+    theta, basis = np.array([0.1, 0.2]), np.eye(2)
+    np.testing.assert_allclose(
+        values(tenth.gradient_sum(theta, basis, 1e6)),
+        0.1 * values(whole.gradient_sum(theta, basis, 1e6)),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpmc.ep import invalid_rows as ep_invalid_rows
 from dpmc.ep.mixture import dp_sep as mixture_dp_sep
 from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture import methods as mixture_methods
@@ -184,3 +185,35 @@ def test_a_private_run_with_invalid_rows_keeps_its_guarantee_and_releases():
     assert other[1] == plain[1]
     assert other[0].releases == plain[0].releases
     assert np.isfinite(other[0].means).all()
+
+
+def test_other_choices_and_masked_arrays_are_refused():
+    rows = mixture_rows()
+    with pytest.raises(DpmcError, match=r"invalid_rows.*'drop'"):
+        mixture_theta(rows, mixture_settings("sep", 1, 1.0), "drop")
+    with pytest.raises(DpmcError, match="`rows` must be an ordinary array"):
+        mixture_theta(np.ma.masked_invalid(rows), mixture_settings("sep", 1, 1.0))
+    x, y = networks.rows(5, 2)
+    with pytest.raises(DpmcError, match="`y` must be an ordinary array"):
+        network_theta(x, np.ma.masked_greater(y, 0), network_settings("sep", 3, 1))
+
+
+def test_invalid_rows_become_nan_in_copies():
+    x, y = np.ones((4, 2)), np.ones(4)
+    assert ep_invalid_rows.without_invalid("zero", x=x, y=y)[0] is x
+    x[1, 0], y[2] = math.inf, math.nan
+    new_x, new_y = ep_invalid_rows.without_invalid("zero", x=x, y=y)
+    for values in (new_x, new_y):
+        assert np.isnan(values[1:3]).all()
+        assert (values[[0, 3]] == 1).all()
+    assert x[1, 1] == y[1] == x[2, 0] == 1
+
+
+@pytest.mark.parametrize("value", SPECIAL)
+@pytest.mark.parametrize("method", ["adf", "ep", "sep"])
+def test_a_mixture_of_invalid_rows_alone_stays_at_its_prior(method, value):
+    rows = np.full((6, 2), 0.5)
+    rows[:, 1] = value
+    theta, counters = mixture_theta(rows, mixture_settings(method, 2, 0.5, order="cyclic"))
+    np.testing.assert_array_equal(theta, np.append(MODEL.prior_h(), MODEL.prior_precision))
+    assert counters["invalid"] == 12

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dpmc.ep.mixture import dp_sep as mixture_dp_sep
+from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture.model import MixtureModel
+from dpmc.ep.mixture.settings import MixtureSettings
 from dpmc.ep.network import dp_sep as network_dp_sep
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
@@ -97,3 +99,18 @@ def test_a_private_run_on_a_mixture_counts_released_states_only():
         mixture_dp_sep.fit(
             rows, model, mixture_dp_sep.Params(diagnostics="all"), BUDGET, stream(4, "fit")
         )
+
+
+def test_runs_without_privacy_return_all_counts():
+    model = MixtureModel.isotropic(0.5, [[-1.0], [1.0]], 0.1)
+    params = MixtureSettings(num_passes=1)
+    found = mixture_engine.fit(np.zeros((5, 1)), model, params, stream(5, "fit"))
+    assert set(found.counters) == {"steps", "skipped", "invalid", "clipped", "repaired"}
+
+
+def test_rows_whose_sum_overflows_are_no_error():
+    x, y = np.full((9, 3), 1.7e308), np.ones(9)
+    found = network_engine.fit(
+        x, y, network_variants.private(6, 2, 0.3, 1.5, 0.3), stream(7, "fit")
+    )
+    assert found.status == "complete"

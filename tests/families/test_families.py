@@ -261,3 +261,21 @@ def test_a_comparison_has_a_table_a_figure_and_a_joint_guarantee(tmp_path):
     assert str(both.guarantee) in str(both)
     with pytest.raises(DpmcError, match="`methods` must name at least one"):
         dpmc.compare(model, rows, [], **BUDGET)
+
+
+def test_columns_of_several_types_are_numbers():
+    x, y = regression_rows(2000)
+    frame = pd.DataFrame({"flag": x[:, 0] > 0, "count": np.arange(2000) % 3, "dose": x[:, 1]})
+    settings = {**BUDGET, "num_draws": 50, "seed": 1}
+    mixed = dpmc.regression(frame, y > 0, likelihood="logistic", **settings)
+    plain = dpmc.regression(frame.astype(float), (y > 0) * 1.0, likelihood="logistic", **settings)
+    np.testing.assert_array_equal(mixed.draws, plain.draws)
+    with pytest.raises(DpmcError, match="data 'x': column 'dose' must hold real numbers"):
+        dpmc.regression(frame.assign(dose="4"), y, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_noise_that_hides_the_features_is_said():
+    x, y = regression_rows(100)
+    fit = dpmc.linear_regression(1e-3 * x, y, **BUDGET, **BOUNDS, num_draws=50)
+    assert any("no larger than the privacy noise" in remark for remark in fit.remarks)

@@ -278,3 +278,19 @@ def test_a_model_of_ones_own_predicts_by_a_function():
 def test_predictions_that_there_are_none_of_are_refused(options, match):
     with pytest.raises(DpmcError, match=match):
         fit_of("poisson", coefficients()).predict(X, **options)
+
+
+def test_a_rate_beyond_all_numbers_is_told():
+    likelihood = {"name": "poisson", "intercept": False}
+    draws = np.array([[800.0], [math.inf], [math.nan], [-math.inf], [2.0]])
+    values = responses(likelihood, draws, np.array([[1.0]]), np.random.default_rng(0))
+    assert values[:2].tolist() == [[math.inf], [math.inf]]
+    assert np.isnan(values[2])
+    assert values[3] == 0
+    assert np.isfinite(values[4])
+
+
+def test_scales_are_inverse():
+    x = np.linspace(-3, 9, 7)
+    there = predictive.scaled_to_unit(x, -3.0, 9.0)
+    assert np.allclose(predictive.scaled_back(there, -3.0, 9.0), x)

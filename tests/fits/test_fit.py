@@ -12,7 +12,7 @@ import pytest
 
 import dpmc
 from dpmc.fits import Fit
-from dpmc.fits.remarks import remarks, weak
+from dpmc.fits.remarks import few, remarks, weak
 from dpmc.rng import stream
 from dpmc.types import Diagnostic, DpmcError, Guarantee, Plan
 from tests import test_bad_input_of_ways_in as ways_in
@@ -234,3 +234,20 @@ def test_a_summary_says_what_was_accepted_and_clipped():
     drawn = made(totals={}, plan=Plan(statement="Privacy displaces.", acceptance=0.9375))
     facts = drawn.summary().facts
     assert facts[1:] == ("Privacy displaces.", "Share of proposals accepted: 0.938.")
+
+
+def test_a_guarantee_that_is_none_is_saved_too(tmp_path):
+    fit = made(guarantee=Guarantee(float("inf"), 0.0, outside=("all",)))
+    fit.save(tmp_path / "fit.parquet")
+    assert Fit.load(tmp_path / "fit.parquet").guarantee == fit.guarantee
+
+
+def test_good_draws_are_not_remarked_on():
+    assert list(remarks(made())) == []
+    assert list(few(made().draws)) == []
+    assert list(weak(PRIVATE, 1000)) == []
+
+
+def test_summary_of_one_draw_has_no_spread():
+    text = str(made(np.zeros((1, 2, 2))).summary())
+    assert "nan" in text or "-" in text

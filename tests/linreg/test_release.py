@@ -10,15 +10,15 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.release import guarantees, release
-from dpmc.linreg.release_terms import DATA_BOUNDS, EXACT_COUNTS
-from dpmc.linreg.sensitivity import statistics_sensitivity
-from dpmc.linreg.types import NodeStatistics
+from dpmc.linreg.release_terms import DATA_BOUNDS, EXACT_COUNTS, guarantee
+from dpmc.linreg.sensitivity import s_sensitivity, statistics_sensitivity, z_sensitivity
+from dpmc.linreg.types import NodeStatistics, NoisyStatistics
 from dpmc.privacy.events import gaussian
 from dpmc.privacy.gaussian_noise import analytic_multiplier, true_delta, true_epsilon
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.published_noise import published_multiplier
 from dpmc.rng import stream
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, Guarantee
 
 DELTA = 1 / 7655
 # Of each test on fresh noise from the operating system: the chance that it fails when it
@@ -237,3 +237,93 @@ def test_bounds_that_the_rows_were_not_clipped_to_are_refused(bounds):
     with pytest.raises(DpmcError, match="`x_bound`, `y_bound` must be at least 1, 1, which the"):
         release(node_statistics(x, y, 3), *bounds, 1.0, DELTA, np.random.default_rng())
     assert release(node_statistics(x, y, 3), 1.0, 1.0, 1.0, DELTA, np.random.default_rng())
+
+
+def test_noise_for_a_replaced_row_is_more_than_enough_for_one_that_is_added():
+    noisy = made()
+    both = guarantees(noisy)
+    assert both["replace"] == noisy.guarantee
+    assert noisy.guarantee.outside == ()
+    sigma = 1.5 * analytic_multiplier(1.0, DELTA)
+    assert both["add_remove"].epsilon == pytest.approx(true_epsilon(sigma, DELTA))
+    assert both["add_remove"].outside == (EXACT_COUNTS,)
+
+
+def test_two_releases_at_half_the_budget_never_need_less_noise_than_one():
+    """Why the rule of the public code keeps the joint release wherever noise is analytic."""
+    for epsilon in (0.01, 0.3, 1, 5, 20, 200):
+        for delta in (1e-12, 1e-5, 0.1):
+            half, whole = (analytic_multiplier(epsilon / k, delta / k) for k in (2, 1))
+            assert half >= math.sqrt(2) * whole
+    for bounds in ((1.0, 0.01), (1.0, 1.0), (1.0, 3.0)):
+        for relation in ("replace", "add_remove"):
+            parts = s_sensitivity(bounds[0], 3, relation), z_sensitivity(*bounds, relation)
+            joint = statistics_sensitivity(*bounds, 3, relation)
+            assert math.hypot(*parts) >= joint * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("calibration", ["analytic", "published"])
+def test_the_best_split_is_the_joint_release(calibration):
+    terms = {"calibration": calibration, "neighbours": "add_remove"}
+    joint, best, separate = (
+        made(rng=stream(7, "tests", "split"), split=split, **terms)
+        for split in ("joint", "best", "separate")
+    )
+    np.testing.assert_array_equal(joint.s, best.s)
+    assert separate.s_sd**2 + separate.z_sd**2 > 2 * joint.s_sd**2
+    assert separate.guarantee.epsilon < joint.guarantee.epsilon
+
+
+def test_the_best_split_takes_the_smaller_sum_of_variances(monkeypatch):
+    """With noise that falls in the number of parts, which no calibration does."""
+    monkeypatch.setattr(
+        "dpmc.linreg.release_terms.gaussian_noise.multiplier",
+        lambda name, epsilon, delta: 2 + epsilon,
+    )
+    ledgers = [Ledger() for _ in range(3)]
+    rng = np.random.default_rng()
+    exact = statistics_of(bounds=(1.0, 0.1))
+    noisy = release(exact, 1.0, 0.1, 6.0, DELTA, rng, split="best", ledgers=ledgers)
+    assert noisy.s_sd == pytest.approx(5 * math.sqrt(2))
+    assert noisy.z_sd == pytest.approx(5 * 0.2)
+    assert all(ledger.counts == {gaussian(5.0): 2} for ledger in ledgers)
+
+
+def test_a_release_that_does_not_say_what_a_row_moves_has_one_guarantee_only():
+    noisy = NoisyStatistics(
+        np.array([1]), np.eye(1)[None], np.ones((1, 1)), None, 1.0, 1.0, 1.0, Guarantee(1.0, 0.1)
+    )
+    with pytest.raises(DpmcError, match="`extra` must have 'shift_replace', as releases of"):
+        guarantees(noisy)
+
+
+def test_a_nominal_epsilon_that_does_not_hold_is_not_returned():
+    sigma = analytic_multiplier(1.0, 1e-5)
+    assert guarantee(1 / sigma, 1e-5, "replace", "public", nominal=1.0).epsilon == 1.0
+    assert guarantee(1.001 / sigma, 1e-5, "replace", "public", nominal=1.0).epsilon > 1.0009
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epsilon": 0}, r"epsilon.*0"),
+        ({"epsilon": math.inf}, r"epsilon.*inf"),
+        ({"delta": 0}, r"delta.*0"),
+        ({"delta": 1.5}, r"delta.*1\.5"),
+        ({"x_bound": 0.0}, r"x_bound.*0\.0"),
+        ({"y_bound": -1.0}, r"y_bound.*\-1\.0"),
+        ({"neighbours": "substitute"}, r"neighbours.*'substitute'"),
+        ({"calibration": "code"}, r"calibration.*'code'"),
+        ({"split": "both"}, r"split.*'both'"),
+        ({"split": "separate", "with_u": True}, r"split.*'separate'"),
+        ({"bounds_source": "file"}, r"bounds_source.*'file'"),
+        ({"ledgers": [Ledger()]}, "`ledgers` must be one for each of 3 nodes, got 1"),
+    ],
+)
+def test_arguments_that_are_refused_before_any_noise_is_drawn(changed, message):
+    rng = np.random.default_rng()
+    before = rng.bit_generator.state
+    given = {"x_bound": 1.0, "y_bound": 1.0, "epsilon": 1.0, "delta": DELTA, "rng": rng, **changed}
+    with pytest.raises(DpmcError, match=message):
+        release(statistics_of(), **given)
+    assert rng.bit_generator.state == before

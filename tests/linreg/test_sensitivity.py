@@ -19,6 +19,7 @@ from dpmc.linreg.sensitivity import (
     z_sensitivity,
 )
 from dpmc.rng import stream
+from dpmc.types import DpmcError
 
 STARTS, STEPS = 12, 30
 BOUNDS = [(1.0, 0.3), (1.0, 1.0), (0.5, 0.6), (1.0, 2.5)]
@@ -190,3 +191,44 @@ def test_an_intercept_costs_less_than_the_bound_on_longer_rows():
     assert agrees(found, math.sqrt((1 + 1) * (1 + 0.5**2)))
     longer = statistics_sensitivity(math.sqrt(2), 0.5, 3, "add_remove")
     assert longer**2 - found**2 == pytest.approx(1 + 1, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ratio"),
+    [
+        ((1.0, 0.3), 1.4155),
+        ((1.0, 1.0), 1.5),
+        ((1.0, 1.3), 1.5909),
+        ((1.0, 2.0), 1.7889),
+        ((3.0, 1.0), 1.4162),
+    ],
+)
+def test_ratios_of_the_two_relations(bounds, ratio):
+    both = [statistics_sensitivity(*bounds, 3, relation) for relation in RELATIONS]
+    assert both[0] == pytest.approx(math.sqrt(bounds[0] ** 4 + (bounds[0] * bounds[1]) ** 2))
+    assert both[1] / both[0] == pytest.approx(ratio, abs=6e-5)
+
+
+def test_the_entries_of_s_are_counted_once():
+    """Counted twice, as in the Frobenius norm, a row off the axes would move S as far."""
+    x = np.array([[1.0, 1.0]]) / math.sqrt(2)
+    rows = np.concatenate([x, np.ones((1, 1))], axis=1)[None]
+    assert np.linalg.norm(statistics(rows, "s")) == pytest.approx(math.sqrt(0.75))
+    assert s_sensitivity(1.0, 2, "add_remove") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 1.0, 2), r"x_bound.*0\.0"),
+        ((1.0, math.inf, 2), r"y_bound.*inf"),
+        ((1.0, math.nan, 2), r"y_bound.*nan"),
+        ((1.0, 1.0, 0), r"dim.*0"),
+        ((1.0, 1.0, 2, "remove"), r"neighbours.*'remove'"),
+    ],
+)
+def test_arguments_that_are_refused(arguments, message):
+    with pytest.raises(DpmcError, match=message):
+        statistics_sensitivity(*arguments)
+    with pytest.raises(DpmcError, match=r"s_sd.*0"):
+        scaled_sensitivity(1.0, 1.0, 2, "replace", 0, 1.0)

@@ -121,3 +121,75 @@ def test_a_node_takes_its_share_of_the_rows():
         node_sizes(3, 4)
     with pytest.raises(DpmcError, match=r"num_nodes.*\b0\b"):
         node_sizes(3, 0)
+
+
+def test_rows_at_the_bounds_are_within_them():
+    x, _ = some_rows(5000, 6)
+    x *= (2.0 / np.linalg.norm(x, axis=1))[:, None]
+    y = np.full(5000, -0.7)
+    found = node_statistics((x, y), 1, 5000, (2.0, 0.7))
+    assert found.num_clipped == 0
+    np.testing.assert_allclose(found.s[0], x.T @ x, rtol=1e-11, atol=1e-9)
+
+
+def largest_move(clip_bound):
+    """Return how far X'X moves at most, over the claim for rows of norm 1, as rows change."""
+    rng = stream(4, "moves")
+    x, y = some_rows(50, 2)
+    moves = []
+    for _ in range(200):
+        pair = []
+        for _ in range(2):
+            x[0] = rng.standard_normal(2) * 10.0 ** rng.uniform(-2, 6)
+            pair.append(node_statistics((x, y), 1, 50, (clip_bound, 1.0)).s[0])
+        moves.append(np.linalg.norm(pair[0] - pair[1]))
+    # Replacing one row of norm at most 1 moves xx' by at most sqrt(2) in Frobenius norm.
+    return max(moves) / np.sqrt(2.0)
+
+
+def test_one_row_of_any_size_moves_the_sums_no_farther_than_the_bound_allows():
+    """And a clip bound that is 10 % too wide is found out."""
+    assert 0.95 < largest_move(1.0) <= 1.0 + 1e-9
+    assert largest_move(1.1) > 1.1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"num_nodes": 6},
+            r"^`num_nodes` must leave each node at least 3 rows, .*, the smallest of 2 rows",
+        ),
+        ({"bounds": (0.0, 1.0)}, r"x bound.*0\.0"),
+        ({"bounds": (1.0, float("inf"))}, r"y bound.*inf"),
+        ({"num_rows": 13}, r"^`chunks` must have num_rows = 13 rows, got 12$"),
+        ({"num_rows": 11}, r"^`chunks` must have num_rows = 11 rows, got more$"),
+        ({"chunks": []}, r"^`chunks` must have num_rows = 12 rows, got 0$"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(change, message):
+    x, y = some_rows(12, 3)
+    settings = {"chunks": [(x, y)], "num_nodes": 2, "num_rows": 12, "bounds": WIDE, **change}
+    with pytest.raises(DpmcError, match=message):
+        node_statistics(**settings)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.zeros(4), np.zeros(4), r"^x in `chunks` must have shape \(m, 2\), got \(4,\)$"),
+        (np.zeros((4, 3)), np.zeros(4), r"^x in `chunks` must have shape \(m, 2\), got \(4, 3\)$"),
+        (
+            np.zeros((4, 2)),
+            np.zeros((4, 1)),
+            r"^y in `chunks` must have shape \(4,\), got \(4, 1\)$",
+        ),
+        (np.zeros((4, 2), dtype=complex), np.zeros(4), r"must be real numbers, got others"),
+        (np.full((4, 2), np.nan), np.zeros(4), r"^`x, column 0,` must be finite numbers"),
+        (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^`y` must be finite numbers"),
+    ],
+)
+def test_rows_of_the_wrong_kind_are_refused(x, y, message):
+    first = (np.ones((3, 2)), np.ones(3))
+    with pytest.raises(DpmcError, match=message):
+        node_statistics([first, (x, y)], 1, 7, WIDE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import pytest
 
 from dpmc.numerics import compiled, source_digest
 from dpmc.numerics.compiled import FASTMATH, compile_source, njit
+from dpmc.rows import tuples
 
 
 def hits(function):
@@ -356,3 +358,55 @@ def test_one_of_two_processes_compiles_and_the_other_waits(copy, tmp_path, secon
             pool.map(lambda role: call(copy, tmp_path / "kept", IN_TURN, role, tmp_path), roles)
         )
     assert results == [[6.0, 1], [6.0, count]]
+
+
+@pytest.mark.parametrize("compiler", [njit, numba.njit])
+def test_a_function_has_flags_of_its_own(compiler):
+    """Those of Numba's, the broken variant, are the flags of whoever calls it first."""
+    inner = compiler(lambda a, b, c: a + b + c)
+    njit(fastmath=True)(lambda a: inner(a, a, a))(1.0)
+    (text,) = inner.inspect_llvm().values()
+    assert ("fadd fast" in text) == (compiler is numba.njit)
+
+
+def test_helpers_of_tuples_have_a_name_for_each_pair_of_lengths():
+    """Two of one name from two processes would be one in a third."""
+    made = [tuples._dot((1.0,) * n, (1.0,) * n).__qualname__ for n in (2, 3)]
+    made += [tuples._scale(1.0, (1.0, 2.0)).__qualname__]
+    made += [tuples._subtract((1.0, 2.0), (1.0, 2.0)).__qualname__]
+    made += [tuples._tail((1.0, 2.0), (1.0,)).__qualname__]
+    assert len({*made}) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [(1, 1.0), (True, 1), ("a", "b"), (np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(2))],
+)
+def test_constants_are_told_apart(value, other):
+    assert compiled.described(value) != compiled.described(other)
+
+
+def test_without_a_folder_a_function_is_compiled_all_the_same(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setattr(compiled.CONFIG, "CACHE_DIR", str(blocked))
+    assert closure(2.0)(3.0) == 6.0
+    assert kernel(2.0)(3.0) == 6.0
+
+
+def test_a_full_disk_keeps_nobody_from_computing(kept_here, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "_save_data", full)
+    function = closure(2.0)
+    assert (function(3.0), function(4)) == (6.0, 8.0)
+    assert not files(kept_here)
+
+
+def test_a_text_that_is_damaged_is_written_anew(kept_here):
+    assert kernel(2.0)(3.0) == 6.0
+    (path,) = kept_here.rglob("k_*.py")
+    path.write_text("def kernel(x):\n    return 0.0\n")
+    assert kernel(2.0)(3.0) == 6.0
+    assert path.read_text() == TEXT

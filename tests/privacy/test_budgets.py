@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpmc.privacy import GaussianBudget, Ledger, barker, gaussian
+from dpmc.privacy import GaussianBudget, Ledger, audit, barker, gaussian, plan
 from dpmc.privacy.accountants.gaussian import log_delta
 from dpmc.privacy.budgets import ROUNDING, Meter
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
-from dpmc.types import DpmcError
+from dpmc.types import Budget, DpmcError
 
 # Of the test of the trade-off: at most one in a million correct runs fails.
 LEVEL = 1e-6
@@ -199,3 +199,38 @@ def test_an_adversary_who_spends_more_after_lucky_outputs_gains_nothing():
 @pytest.mark.parametrize("meter", [Forgetful, Unsquared])
 def test_a_broken_filter_is_found_by_the_adversary(meter):
     assert proved_mu(0.5, meter) > 0.5
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0, 1e-320, math.inf, math.nan, 10**400, "1"])
+def test_a_budget_is_a_positive_number(mu):
+    with pytest.raises(DpmcError, match="`mu` must be from 1e-150 to"):
+        GaussianBudget(mu)
+
+
+def test_many_multipliers_are_audited_as_the_release_that_they_come_to():
+    ledger, rng = Ledger(GaussianBudget.of(1.0, 1e-6)), np.random.default_rng(3)
+    for _ in range(2000):
+        ledger.release(asserted(0.0, 1.0), 200 + 50 * rng.random(), rng)
+    ledger.release(asserted(0.0, 1.0), ledger.least_multiplier(), rng)
+    assert len(ledger.counts) == 2001
+    epsilon = audit.audit(ledger.counts, 1e-6).epsilon
+    assert 1 - 1e-6 < epsilon < 1.01
+
+
+def test_a_plan_still_refuses_what_it_does_not_hold():
+    from dpmc.privacy import Releases
+
+    bought = plan(Releases((), ((gaussian(20.0), 1),)), Budget(1.0, 1e-6, "gaussian"))
+    ledger, rng = Ledger(bought), np.random.default_rng()
+    for _ in range(bought.num_iterations):
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)
+    with pytest.raises(DpmcError, match="by the plan"):
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)
+
+
+@pytest.mark.parametrize("mu", [1e-150, 1e-100, 1e-9, 1e-7])
+def test_a_small_budget_has_a_guarantee(mu):
+    """At epsilon 0 its delta is mu / sqrt(2 pi), the difference of two numbers near one half."""
+    assert GaussianBudget(mu).guarantee(1e-6).epsilon == 0
+    found = math.exp(log_delta(0.0, mu**2 / 2)) if mu > 1e-140 else None
+    assert found is None or found == pytest.approx(mu / math.sqrt(2 * math.pi), rel=1e-9)

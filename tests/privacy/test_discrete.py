@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.privacy import Ledger, add_gaussian, add_laplace, barker, discrete
+from dpmc.privacy import Ledger, add_gaussian, add_laplace, barker, discrete, events
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
 from dpmc.types import DpmcError
 
@@ -321,3 +321,44 @@ def test_loops_that_do_not_round_are_refused():
     ):
         ledger.record(BARKER, 1)
     assert ledger.records() == ()
+
+
+def test_numbers_one_at_a_time_have_the_same_distribution():
+    integers = list(range(-60, 61))
+    expected = probabilities(gaussian_cdf, 0.3, 2.5, integers)
+    drawn = np.array([add_gaussian(0.3, 1.0, 2.5, 1.0) for _ in range(20_000)])
+    assert p_value(drawn, expected, integers) > LEVEL
+
+
+def test_the_first_word_may_be_zero():
+    drawn = discrete._rounded_one(0.0, 2.0**24, discrete._GAUSSIAN, given(1, 12345))
+    assert 8.5 * 2**24 < drawn < 15 * 2**24
+
+
+def test_shapes_are_kept_and_a_constant_is_not_rounded():
+    assert isinstance(add_gaussian(1.0, 1.0, 1.0), float)
+    assert add_gaussian(np.zeros((3, 2)), 1.0, 1.0).shape == (3, 2)
+    assert add_laplace(np.zeros(0), 1.0, 1.0).shape == (0,)
+    assert add_gaussian(1 / 3, 0.0, 1.0) == 1 / 3
+
+
+def test_no_variance_of_a_batch_is_refused_by_the_grid_of_the_barker_test():
+    """At the largest clip; the grid for less noise has no room for that of a quiet batch."""
+    ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
+    for noise_variance in (0.3, 1.0, 2.0, 3.2):
+        most = math.sqrt(noise_variance * (1 - events.LEAST_NOISE))
+        event = events.barker(noise_variance, most, 10, 100)
+        for variance in (0.0, 0.5 * most**2, most**2):
+            assert math.isfinite(ledger.release_barker(BarkerRatio(0.1, variance, event), rng))
+        with pytest.raises(DpmcError, match="`clip_scale` must be positive and at most"):
+            events.barker(noise_variance, math.nextafter(most, 9.0), 10, 100)
+    step = discrete.grid_of(math.sqrt(2.0 * 1e-8))
+    with pytest.raises(DpmcError, match="`grid` must be at least"):
+        discrete.add_gaussian(0.1, math.sqrt(2.0), 1.0, step, rng)
+
+
+def test_an_unknown_noise_is_refused():
+    with pytest.raises(
+        DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'snapped'"
+    ):
+        Ledger(noise="snapped")

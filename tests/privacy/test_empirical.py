@@ -11,6 +11,7 @@ from scipy import stats
 import dpmc
 from dpmc.privacy import empirical
 from dpmc.privacy.outcomes import Raised, encode
+from dpmc.types import Guarantee
 
 
 def gaussian(data, size, rng):
@@ -150,3 +151,43 @@ def test_an_exception_is_known_by_its_text_where_it_is_frequent():
     assert encode(Raised("KeyError", "a"))[0] != encode(Raised("KeyError", "b"))[0]
     assert encode(math.inf)[0] != encode(math.nan)[0] != encode(1.0)[0]
     assert encode((1.0, "a"))[0] != encode((1.0, "b"))[0] == encode((2.0, "b"))[0]
+
+
+def test_a_result_says_in_one_line_what_was_found():
+    result = dpmc.audit(laplace, 0, 1, claim=Guarantee(0.5, 1e-6), num_runs=2000, seed=1)
+    assert result.delta == 1e-6
+    assert result.violates_claim
+    assert repr(result).startswith("AuditResult(epsilon >= ")
+    assert repr(result).endswith("claim 0.5 violated)")
+    assert sum(result.counts[part] for part in ("learning", "judging")) == 2000
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"delta": 1.0}, r"`delta` must be in \[0, 1\), got 1.0"),
+        ({"confidence": 0.4}, r"`confidence` must be in \(0.5, 1\), got 0.4"),
+        ({"num_runs": 10}, "`num_runs` must be an integer of at least 200, got 10"),
+        ({"workers": 0}, "`workers` must be an integer of at least 1, got 0"),
+        ({"claim": -1.0}, "`claim` must be a number of at least 0 or a Guarantee, got -1.0"),
+        ({"mu": 1.0}, "`delta` must be positive with `mu`, got 0"),
+        ({"mu": -1.0, "delta": 0.1}, "`mu` must be positive, got -1.0"),
+        ({"claim": Guarantee(1.0, 0.1), "delta": 0.2}, "`delta` must be that of the claim, 0.1"),
+    ],
+)
+def test_arguments_out_of_range_are_refused_before_any_run(given, message):
+    def never(data):
+        raise AssertionError
+
+    with pytest.raises(dpmc.DpmcError, match=message):
+        dpmc.audit(never, 0, 1, **given)
+
+
+def test_processes_that_would_share_a_generator_are_refused():
+    with pytest.raises(dpmc.DpmcError, match="`workers` must be 1 for a mechanism without"):
+        dpmc.audit(lambda data: data, 0, 1, workers=2)
+
+
+def test_a_batch_of_another_size_is_refused():
+    with pytest.raises(dpmc.DpmcError, match=r"`mechanism` must return .* outcomes, got 1"):
+        dpmc.audit(lambda data, size: [data], 0, 1)

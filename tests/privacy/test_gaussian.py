@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmc.privacy import accounting, events
-from dpmc.privacy.accountants import gaussian, pld, zcdp
+from dpmc.privacy.accountants import gaussian, pld, rdp, zcdp
 from dpmc.privacy.audit import audit
-from dpmc.types import Budget
+from dpmc.types import Budget, DpmcError
 
 EPSILONS = (0.0, 1e-3, 1e-2, 0.1, 0.5, 1, 2, 4, 8, 15, 50, 200, 500, 700, 800)
 MUS = tuple(10 ** (x / 2) for x in range(-18, 9))
@@ -212,3 +212,94 @@ def test_the_audit_composes_releases_from_all_rows(count):
     assert audit(counts, 1e-6).epsilon == pytest.approx(exact, rel=2e-3)
     once = gaussian.epsilon(dict.fromkeys(counts, 1), 1e-6)
     assert (once < 0.9 * exact) == (count > 1)
+
+
+def test_differencing_in_log_space_would_not_do():
+    """The usual stable form loses the digits that cancel at small mu."""
+    from scipy.special import log_ndtr
+
+    epsilon, mu = 0.1, 1e-7
+    s = math.sqrt(2 * mu)
+    la = log_ndtr((mu - epsilon) / s)
+    lb = epsilon + log_ndtr((-mu - epsilon) / s)
+    usual = la + math.log1p(-math.exp(lb - la))
+    exact = exact_log_delta(epsilon, mu)
+    assert abs(mpmath.expm1(mpmath.mpf(usual) - exact)) > 1e-9
+    assert abs(mpmath.expm1(mpmath.mpf(gaussian.log_delta(epsilon, mu)) - exact)) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu", "delta"),
+    [
+        (1, 0.02, 1.754633331896e-08),
+        (4, 0.3, 1.168883778243e-07),
+        (15, 3.0, 1.539764984997e-07),
+        (50, 20.0, 5.856103782058e-07),
+        (800, 700.0, 0.003483542049227),
+    ],
+)
+def test_delta_at_reference_values(epsilon, mu, delta):
+    event = events.gaussian(math.sqrt(1 / (2 * mu)))
+    assert gaussian.delta({event: 1}, epsilon) == pytest.approx(delta, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu", "log10"),
+    [(2, 0.001, -438.910551), (20, 0.02, -2172.229826), (720, 650.0, -1.610688)],
+)
+def test_log_delta_at_reference_values(epsilon, mu, log10):
+    assert gaussian.log_delta(epsilon, mu) / math.log(10) == pytest.approx(log10, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu"),
+    [(0.5, 0.007701), (1, 0.028014), (2, 0.100502), (4, 0.351004), (8, 1.172815), (15, 3.318428)],
+)
+def test_affordable_mean_loss_at_reference_values(epsilon, mu):
+    assert gaussian.affordable_mean_loss(epsilon, 1e-6) == pytest.approx(mu, abs=6e-7)
+
+
+def test_degenerate_losses():
+    assert gaussian.log_delta(1.0, 0.0) == -math.inf
+    assert gaussian.log_delta(1.0, math.inf) == 0.0
+    assert gaussian.delta({}, 1.0) == 0.0
+    assert gaussian.epsilon({}, 1e-6) == 0.0
+
+
+def test_replace_one_of_dp_accounting_counts_the_sensitivity_twice():
+    """Why our multipliers go in as adding or removing a row."""
+    theirs = PLDAccountant(NeighboringRelation.REPLACE_ONE)
+    theirs.compose(GaussianDpEvent(10.0), 1)
+    assert theirs.get_delta(0.2) == pytest.approx(
+        gaussian.delta({events.gaussian(5.0): 1}, 0.2), rel=1e-3
+    )
+
+
+def test_looser_accountants_are_looser():
+    counts = {events.gaussian(31.6): 200, events.gaussian(100.0): 2000}
+    tight = gaussian.epsilon(counts, 1e-6)
+    assert tight < rdp.epsilon(counts, 1e-6) < 1.15 * tight
+    assert tight < zcdp.epsilon(counts, 1e-6) < 1.5 * tight
+    for epsilon in (1.0, 2.0, 4.0):
+        tight = gaussian.delta(counts, epsilon)
+        assert tight <= rdp.delta(counts, epsilon)
+        assert tight <= zcdp.delta(counts, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "tight_over_zcdp"), [(0.5, 1.73), (1, 1.60), (4, 1.38), (15, 1.22)]
+)
+def test_zcdp_counts_relative_to_tight_ones(epsilon, tight_over_zcdp):
+    releases = events.Releases((), ((events.gaussian(1000.0), 1),))
+    counts = [
+        accounting.max_iterations(releases, Budget(epsilon, 1e-6, name), 1)
+        for name in ("gaussian", "zcdp")
+    ]
+    assert counts[0] / counts[1] == pytest.approx(tight_over_zcdp, abs=0.005)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "zcdp", "pld"])
+def test_batches_are_refused_by_name(name):
+    counts = {events.sampled_gaussian(5.0, 10, 1000): 3}
+    with pytest.raises(DpmcError, match=r"accountant .* only, got sampled_gaussian\(5\.0, batch"):
+        accounting.load(name).delta(counts, 1.0)

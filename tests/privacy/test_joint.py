@@ -187,3 +187,8 @@ def test_relations_have_to_agree():
 def test_what_cannot_be_composed_is_refused(parts, delta, message):
     with pytest.raises(DpmcError, match=message):
         compose(parts, delta)
+
+
+def test_nothing_costs_nothing():
+    assert compose([], DELTA).epsilon == 0
+    assert compose([Ledger(), ()], DELTA).epsilon == 0

@@ -4,6 +4,8 @@ import contextlib
 import copy
 import math
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -357,3 +359,156 @@ def test_what_is_no_release_is_refused_before_the_draw(act, message, rng):
     assert "1.2345" not in str(caught.value)
     assert ledger.counts == {}
     assert rng.bit_generator.state == state
+
+
+def test_a_value_without_a_sensitivity_is_refused(rng):
+    with pytest.raises(DpmcError, match="`clipped` must be a value that carries its sensitivity"):
+        Ledger().release(1.0, 5.0, rng)
+
+
+def test_values_are_left_alone(rng):
+    value = np.zeros(4)
+    noisy = Ledger().release(asserted(value, 1.0), 5.0, rng)
+    assert not value.any()
+    assert noisy.shape == (4,)
+
+
+def test_batch_releases_beyond_the_plan_are_refused_before_the_draw(rng):
+    releases = Releases((), ((BARKER, 1), (sampled_gaussian(3.0, 50, 1000), 2)))
+    made = plan(releases, Budget(4, 1e-5, "barker_pld"), max_iterations=3)
+    ledger = Ledger(made)
+    for _ in range(3):
+        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
+        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(50, 1000))
+    state, counts = rng.bit_generator.state, ledger.counts
+    with pytest.raises(
+        DpmcError,
+        match=r"barker\(2.0, .*\) must be at most 3 by the plan, got 4 in all",
+    ):
+        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
+    with pytest.raises(
+        DpmcError, match=r"num_rows=1000\) must be at most 0 by the plan, got 1 in all"
+    ):
+        ledger.release_barker(BarkerRatio(0.0, 0.1, barker(2.0, 0.9, 50, 1000)), rng)
+    with pytest.raises(
+        DpmcError, match=r"gaussian\(3.0\) must be at most 0 by the plan, got 1 in all"
+    ):
+        ledger.release(asserted(0.0, 1.0), 3.0, rng)
+    with pytest.raises(DpmcError, match="at most 0 by the plan"):
+        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(51, 1000))
+    assert rng.bit_generator.state == state
+    assert ledger.counts == counts
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.0, -1.0, math.nan, math.inf])
+def test_noise_multiplier_is_checked(noise_multiplier, rng):
+    for act in (
+        lambda: gaussian(noise_multiplier),
+        lambda: sampled_gaussian(noise_multiplier, 1, 10),
+        lambda: Ledger().release(asserted(1.0, 1.0), noise_multiplier, rng),
+        lambda: Ledger().release(asserted(1.0, 1.0), noise_multiplier, rng, batch=(1, 10)),
+        lambda: Ledger().noise_block(3, 1, Clip(0.5), noise_multiplier, rng),
+    ):
+        with pytest.raises(
+            DpmcError, match=r"`noise_multiplier` must be positive and finite, got .*"
+        ):
+            act()
+
+
+@pytest.mark.parametrize("sensitivity", [-1.0, math.nan, math.inf])
+def test_sensitivity_is_checked(sensitivity, rng):
+    ledger = Ledger()
+    with pytest.raises(DpmcError, match="`sensitivity` must be finite and at least 0, got"):
+        ledger.release(asserted(1.0, sensitivity), 1.0, rng)
+    with pytest.raises(DpmcError, match="`sensitivity` must be finite and at least 0, got"):
+        ledger.noise_block(2, 1, Clip(sensitivity / 2), 1.0, rng)
+    assert ledger.counts == {}
+
+
+@pytest.mark.parametrize(("batch_size", "num_rows"), [(0, 10), (11, 10), (None, 10), (3, None)])
+def test_batches_are_checked(batch_size, num_rows, rng):
+    with pytest.raises(DpmcError, match="batch_size"):
+        Ledger().noise_block(2, 1, Clip(0.5), 1.0, rng, batch_size, num_rows)
+    if batch_size is not None and num_rows is not None:
+        with pytest.raises(DpmcError, match="batch_size"):
+            Ledger().release(asserted(1.0, 1.0), 1.0, rng, batch=(batch_size, num_rows))
+
+
+def test_shapes_are_checked(rng):
+    with pytest.raises(DpmcError, match="`num_releases` and `dim` must be at least 0 and 1"):
+        Ledger().noise_block(-1, 1, Clip(0.5), 1.0, rng)
+    assert Ledger().noise_block(0, 3, Clip(0.5), 1.0, rng).shape == (0, 3)
+
+
+def test_releases_are_checked():
+    with pytest.raises(DpmcError, match="per_iteration"):
+        Releases(((gaussian(1.0), 1),), ((gaussian(2.0), 0),))
+    with pytest.raises(DpmcError, match=r"count of gaussian\(1.0\) must be at least 0, got -1"):
+        Releases(((gaussian(1.0), -1),), ((gaussian(2.0), 1),))
+
+
+@pytest.mark.parametrize("plan", [GaussianBudget(1.0), {gaussian(10.0): 100}])
+@pytest.mark.parametrize("noise", ["continuous", "discrete"])
+def test_threads_that_share_a_ledger_spend_its_budget_once(plan, noise):
+    """Without a lock eight of them made up to ten times as many releases as there may be."""
+    made = []
+
+    def spend(ledger):
+        rng, value = np.random.default_rng(), asserted(0.0, 1.0)
+        for _ in range(100):
+            try:
+                ledger.release(value, 10.0, rng)
+            except DpmcError:
+                continue
+            made.append(1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            ledger = Ledger(plan, noise)
+            threads = [threading.Thread(target=spend, args=(ledger,)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert ledger.counts == {gaussian(10.0): 100}
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(made) == 500
+
+
+@pytest.mark.parametrize("plan", [3, "gaussian(1.0)", [(gaussian(1.0), 1)]])
+def test_what_is_no_plan_is_refused(plan):
+    with pytest.raises(DpmcError, match="`plan` must be a Plan, a mapping"):
+        Ledger(plan)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda rng: asserted(10**400, 1.0),
+        lambda rng: asserted(1.0, 10**400),
+        lambda rng: Ledger().release(asserted(1.0, 1.0), 10**400, rng),
+    ],
+)
+def test_integers_beyond_all_floats_are_refused_in_one_line(release, rng):
+    with pytest.raises(DpmcError, match="must be a float, got an integer beyond all floats"):
+        release(rng)
+
+
+def test_an_error_does_not_tell_the_variance_of_a_batch(rng):
+    with pytest.raises(DpmcError, match="got another") as caught:
+        Ledger().release_barker(BarkerRatio(0.1, 1.2345, BARKER), rng)
+    assert "1.2345" not in str(caught.value)
+
+
+def test_a_relation_that_there_is_not_is_refused():
+    with pytest.raises(DpmcError, match="`neighbours` must be one of replace, add_remove, got 'x'"):
+        asserted(1.0, 1.0, "x")
+
+
+def test_import_leaves_dp_accounting_for_later():
+    """It takes seconds to import; reading a configuration should not wait for it."""
+    code = "import sys, dpmc.privacy; sys.exit('dp_accounting' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

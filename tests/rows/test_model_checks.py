@@ -9,13 +9,14 @@ import numba
 import numpy as np
 import pytest
 
+import dpmc
 from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
 from dpmc.models import circle, dot, scale
 from dpmc.models import logistic as logistic_regression
 from dpmc.numerics import compiled
 from dpmc.numerics.compiled import compile_once
-from dpmc.rows import model_checks, probes
+from dpmc.rows import model_checks, probes, row_functions
 from dpmc.rows.sums import RowSums
 from dpmc.types import Dataset, DpmcError, Model
 from tests.support.posteriors import gaussian_model
@@ -329,3 +330,93 @@ def test_row_functions_run_in_plain_python_on_probes_alone(monkeypatch):
     assert len(one) > 100
     private = {tuple(row) for row in rows.tolist()}
     assert not private & set(one)
+
+
+def test_a_norm_below_the_constant_is_refused():
+    with pytest.raises(DpmcError, match="`row_norm` must be at least 1"):
+        logistic_regression.Params(3, row_norm=0.9)
+
+
+def test_features_of_the_wrong_shape_are_refused():
+    model = logistic(features=lambda x: x.T[:, : min(x.shape[0], 5)])
+    with pytest.raises(DpmcError, match=r"`features` of .* must have shape .*, got \(2, 5\)"):
+        model_checks.check_rows(model, 2)
+
+
+def test_a_wrong_gradient_is_an_error_of_fit():
+    rows = np.random.default_rng(0).standard_normal((100, 2))
+    with pytest.raises(DpmcError, match="another derivative in component 0"):
+        dpmc.fit(
+            logistic(gradient=wrong_sign),
+            rows,
+            method="dp_penalty",
+            epsilon=4.0,
+            delta=1e-5,
+            proposal_sd=0.1,
+            ratio_noise_multiplier=8.0,
+            ratio_clip_bound=1.0,
+        )
+
+
+def test_a_lipschitz_constant_that_is_too_small_is_refused_where_rows_are_bounded():
+    model = logistic(lipschitz=1.5)
+    model_checks.check(model, 2, {"row_norm": 1.5})
+    with pytest.raises(DpmcError, match="`lipschitz` must be at least 3, the length of a gradient"):
+        model_checks.check(model, 2, {"row_norm": 3.0})
+    model_checks.check(model, 2, {})  # no row is known to be admissible
+    short = replace(model, example_rows=np.array([[1.0, 0.5], [0.1, -1.0]]))
+    model_checks.check(short, 2, {"row_norm": 3.0})
+    with pytest.raises(DpmcError, match="lipschitz"):
+        model_checks.check(replace(short, example_rows=np.full((2, 2), 5.0)), 2, {})
+
+
+def far_log_likelihood(theta, x):
+    return theta[0] * math.log(x[0] - 1e6)
+
+
+def far_gradient(theta, x):
+    return (math.log(x[0] - 1e6),)
+
+
+def test_a_model_that_is_finite_on_no_probe_asks_for_example_rows():
+    model = Model("far", 1, far_log_likelihood, far_gradient, flat, flat_gradient)
+    with pytest.raises(DpmcError, match=r"far_log_likelihood is finite on no probe .*example_rows"):
+        model_checks.check(model, 1, {})
+    examples = 1e6 + np.arange(1.0, 9.0)[:, None]
+    model_checks.check(replace(model, example_rows=examples), 1, {})
+
+    def wrong(theta, x):
+        return (-math.log(x[0] - 1e6),)
+
+    with pytest.raises(DpmcError, match="component 0"):
+        model_checks.check(replace(model, example_rows=examples, gradient=wrong), 1, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"example_rows": np.ones((3, 5))}, "`example_rows` must have 2 columns, got 5"),
+        ({"example_thetas": np.ones((3, 5))}, "`example_thetas` must have 2 components, got 5"),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(DpmcError, match=message):
+        model_checks.check(logistic(**changes), 2, {})
+
+
+@pytest.mark.parametrize("examples", [np.ones(3), np.array([[math.nan]]), np.ones((0, 2))])
+def test_examples_that_are_no_rows_are_refused(examples):
+    with pytest.raises(DpmcError, match="`example_rows` must hold"):
+        logistic(example_rows=examples)
+
+
+def test_checks_are_made_once_for_a_model():
+    model = logistic(3)
+    assert model_checks.check_rows(model, 3) is model_checks.check_rows(model, 3)
+
+
+def test_functions_made_anew_are_made_once():
+    model = logistic()
+    again = row_functions.without_errors(model)
+    assert again.gradient is row_functions.without_errors(model).gradient
+    assert row_functions.without_errors(gaussian_model()).gradient is gaussian_model().gradient

@@ -140,3 +140,13 @@ def test_rows_that_are_not_ours_stay_in_their_order():
     lent = RowSums(model, Dataset("lent", x), consume=True)
     lent.gradient(np.zeros(2), 1.0)
     assert np.shares_memory(lent.features, x)
+
+
+def test_a_feature_that_is_constant_does_no_harm():
+    x = make_rows("constant", 2000, 2).x
+    x[:, 1] = 3.0
+    sums = RowSums(gaussian_model(2), Dataset("constant", x))
+    for bound in (0.5, 3.5, 100.0):
+        found, expected = (f(np.zeros(2), bound) for f in (sums.gradient, sums.plain_gradient))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-11)
+        assert found[1] == expected[1]

@@ -226,3 +226,38 @@ def test_a_move_of_several_components_is_not_searched(monkeypatch):
     assert sums.ratio(theta, theta + 0.1, 1.0) == sums.plain_ratio(theta, theta + 0.1, 1.0)
     with pytest.raises(AssertionError):
         sums.ratio(theta, np.array([0.0, 0.0, 0.1]), 1.0)
+
+
+@pytest.mark.parametrize("name", ["gaussian_mean", "banana", "straight banana"])
+def test_other_moves_are_left_to_others(name):
+    sums, rng = sums_of(name), stream(1, "moves", name)
+    for _ in range(20):
+        theta, new = rng.standard_normal((2, sums.model.dim))
+        assert sums._sorted.ratio(theta, new, 1.0) is None
+        assert sums._sorted.gradient(new, 1.0) is None
+    if name == "banana":  # the first component bends the second
+        assert sums._sorted.ratio(theta, theta + 0.5 * np.eye(4)[0], 1.0) is None
+
+
+def turning_gradient(coefficients, row):
+    return row[0], 1.0
+
+
+def test_gradients_that_turn_are_passed_over():
+    sums = RowSums(line_model(2, turning_gradient), make_rows("turning", 100, 1))
+    theta = np.array([0.2, 0.0])
+    assert sums._sorted.gradient(theta, 1.1) is None
+    assert sums.gradient(theta, 1.1)[1] == np.count_nonzero(sums.features[0] ** 2 + 1 > 1.1**2)
+
+
+def test_a_move_to_nowhere_and_one_that_is_no_number():
+    sums = sums_of("circle")
+    theta = np.array([0.3, 0.4])
+    assert sums.ratio(theta, theta, 0.0) == (0.0, 0)
+    assert sums.ratio(theta, theta[::-1].copy(), 0.1) == (0.0, 0)
+    # No row has a number to contribute there: all count as zero, and without a bound as none.
+    nowhere = np.array([math.nan, 0.4])
+    assert sums.ratio(theta, nowhere, 1.0) == (0.0, NUM_ROWS)
+    assert sums.gradient(nowhere, 1.0)[0].tolist() == [0.0, 0.0]
+    assert math.isnan(sums.ratio(theta, nowhere, math.inf)[0])
+    assert math.isnan(sums.gradient(nowhere, math.inf)[0][0])

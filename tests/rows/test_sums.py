@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmc.mcmc.posterior import Posterior
+from dpmc.numerics import compiled
 from dpmc.rng import stream
 from dpmc.rows import kernels, sums, tuples
 from dpmc.types import Dataset, DpmcError, Model
@@ -199,3 +200,31 @@ def test_one_long_row_in_a_block_is_clipped(dim, length):
         expected, count = brute_gradient(x, np.zeros(dim), 1.0)
         np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-11)
         assert clipped == count == (length > 1)
+
+
+@pytest.mark.parametrize("order", ["features", "rows"])
+def test_features_in_place_are_the_same_numbers(order):
+    model = banana_model()
+    dataset = make_rows("place", 40_000, 3)
+    expected = sums.feature_rows(model, dataset, order).copy()
+    x = dataset.x.copy(order="F" if order == "features" else "C")
+    consumed = Dataset("c", x)
+    got = sums.feature_rows(model, consumed, order, consume=True)
+    np.testing.assert_array_equal(got, expected)
+    assert np.shares_memory(got, x)
+
+
+def test_tuple_helpers_mean_the_same_in_python_and_compiled():
+    a, x = (1.0, 2.0, 3.0, 4.0, 5.0), (0.5, -1.0)
+
+    @compiled.compile_once
+    def all_of_them(a, x):
+        return tuples.dot(a, x), tuples.scale(2.0, x), tuples.subtract(x, a), tuples.tail(a, x)
+
+    assert all_of_them(a, x) == (
+        tuples.dot(a, x),
+        tuples.scale(2.0, x),
+        tuples.subtract(x, a),
+        tuples.tail(a, x),
+    )
+    assert all_of_them(a, x) == (-1.5, (1.0, -2.0), (-0.5, -3.0), (3.0, 4.0, 5.0))

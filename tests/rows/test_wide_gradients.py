@@ -10,9 +10,10 @@ import pytest
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
+from dpmc.rows import model_checks
 from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.wide_gradients import WIDE
-from dpmc.types import Dataset
+from dpmc.types import Dataset, DpmcError
 from tests.support.clipped import values
 
 MODELS = {"logistic": (logistic, 2), "poisson": (poisson, 6)}
@@ -54,3 +55,14 @@ def test_a_row_of_any_floats_moves_a_sum_by_at_most_twice_the_bound():
         rows = WhitenedRows(model, Dataset.of("rows", y, "zero"))
         sums.append(values(rows.gradient_sum(theta, basis, 0.5)))
     assert max(np.linalg.norm(one - sums[0]) for one in sums) <= 1.0 + 1e-9
+
+
+def test_a_slope_that_is_another_one_is_refused():
+    model, x = regression("logistic", 3)
+    model_checks.check(model, x.shape[1], {})
+    wrong = replace(model, slope=lambda inner, before: 1.0 / (1.0 + np.exp(-inner)))
+    with pytest.raises(DpmcError, match="`slope` times the last 4 features must be `gradient`"):
+        model_checks.check(wrong, x.shape[1], {})
+    few = replace(model, dim=9)
+    with pytest.raises(DpmcError):
+        model_checks.check(few, x.shape[1], {})

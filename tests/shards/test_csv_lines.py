@@ -182,3 +182,20 @@ def test_a_header_that_is_none_is_refused_and_not_shown(folder, header, told):
     assert "\n" not in message
     parts = header.decode("latin-1").replace(";", ",").split(",")
     assert not any(part in message for part in parts if len(part) > 1)
+
+
+def test_columns_that_are_not_read_need_hold_no_numbers(folder):
+    lines = [b"1,J\xfcrgen,0", b"2,?,1"]
+    assert open_csv(written(folder / "text.csv", lines)).numbers(["label", "age"]).tolist() == [
+        [0.0, 1.0],
+        [1.0, 2.0],
+    ]
+
+
+def test_a_file_that_cannot_be_unpacked_is_refused(folder):
+    path = folder / "damaged.csv.gz"
+    path.write_bytes(gzip.compress(b"age\n1\n" * 1000)[:40])
+    with pytest.raises(DpmcError, match="not readable"):
+        open_csv(path).num_rows  # noqa: B018
+    with pytest.raises(DpmcError, match="not there"):
+        open_csv(folder / "none.csv")

@@ -151,3 +151,16 @@ def test_federations_are_checked(nodes, options, text):
     with pytest.raises(DpmcError) as caught:
         dpmc.federation(nodes, **options)
     assert text in str(caught.value)
+
+
+def test_methods_that_hold_rows_in_memory_refuse_nodes():
+    nodes = dpmc.federation([np.zeros((3, 2))])
+    with pytest.raises(DpmcError, match="got a federation"):
+        dpmc.fit(
+            gaussian_model(2),
+            nodes,
+            method="dp_penalty",
+            epsilon=1,
+            delta=1e-6,
+            ratio_clip_bound=1.0,
+        )

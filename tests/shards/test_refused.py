@@ -15,6 +15,7 @@ import pytest
 
 import dpmc
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.rows import sources
 from dpmc.shards.rows import ShardedRows
 from dpmc.types import DpmcError
 from tests.shards.folders import write
@@ -223,3 +224,103 @@ def test_a_worker_that_is_lost_ends_the_fit_and_tells_nothing_of_rows(folder):
     text = message(folder, workers=Lost())
     assert "one was lost (MemoryError); nothing was drawn" in text
     assert "3.5" not in text
+
+
+def test_another_type_is_refused(folder):
+    column(folder, "c1", np.zeros(200, dtype=np.int32))
+    assert "column 'c1' must have the type that it has in the first shard, got another" in message(
+        folder
+    )
+
+
+def test_a_column_that_holds_no_numbers_is_refused(folder):
+    column(folder, "c1", ["a"] * 200)
+    assert "column 'c1' must hold real numbers, got others" in message(folder)
+
+
+def test_decimals_and_categories_of_numbers_are_numbers(folder):
+    right = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
+    for file in ("part-000.parquet", "part-001.parquet", "part-002.parquet"):
+        table = pq.read_table(folder / file)
+        column(folder, "c0", pa.array(map(Decimal, map(str, table["c0"].to_pylist()))), file)
+        column(folder, "c1", table["c1"].combine_chunks().dictionary_encode(), file)
+    found = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
+    assert found.tobytes() == right.tobytes()
+
+
+def test_texts_in_npy_files_are_read_one_by_one(tmp_path):
+    folder = write(tmp_path / "rows", X, [200], "npy")
+    np.save(
+        folder / "part-000.npy",
+        np.where(np.arange(400).reshape(200, 2) == 9, "?", X[:200].astype(str)),
+    )
+    assert "column '0' must hold real numbers, got others" in message(folder)
+    found = np.concatenate([*dpmc.open_rows(folder, invalid_rows="zero").pieces(0, 600)])
+    assert np.isnan(found[4]).tolist() == [False, True]
+    assert np.delete(found, 4, axis=0).tobytes() == np.delete(X, 4, axis=0).tobytes()
+
+
+def test_names_that_may_be_a_row_are_refused_and_not_shown(tmp_path):
+    for k, columns in enumerate((["0.12573", "y"], ["x", "-1.5"], [0, 1])):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        pd.DataFrame(X, columns=columns).to_parquet(folder / "a.parquet")
+    for k in (0, 1):
+        told = message(tmp_path / str(k))
+        assert f"column {k} has a number in the place of one" in told
+        assert "0.12573" not in told
+        assert "-1.5" not in told
+    assert dpmc.open_rows(tmp_path / "2").names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    "noted", [b"{", b'{"index_columns": 3}', b'{"column_indexes": [3]}', b"\xff"]
+)
+def test_what_is_noted_in_the_place_of_pandas_is_refused_in_one_line(tmp_path, noted):
+    table = pa.table({"a": [1.0], "b": [2.0]}).replace_schema_metadata({b"pandas": noted})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert "what pandas notes in a file must be its own" in message(tmp_path)
+
+
+def test_notes_of_engines_are_not_read(folder):
+    (folder / "_SUCCESS").touch()
+    assert dpmc.open_rows(folder).num_rows == len(X)
+
+
+def test_two_folders_of_one_name_are_refused(folder, tmp_path):
+    other = write(tmp_path / "elsewhere" / "rows", X, [], "parquet")
+    for pair in ((folder, other), (folder, folder)):
+        with pytest.raises(DpmcError, match="must have different names, got 'rows' twice"):
+            dpmc.open_rows(*pair)
+    (tmp_path / "alias").symlink_to(folder)
+    with pytest.raises(DpmcError, match="twice"):
+        dpmc.open_rows(folder, tmp_path / "alias")
+
+
+def test_a_file_that_is_there_twice_is_refused(folder):
+    os.link(folder / "part-001.parquet", folder / "part-009.parquet")
+    assert "must be a file of its own" in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"workers": 0}, "`workers`"),
+        ({"workers": "two"}, "`workers` must be a number of threads, an executor or a Dask client"),
+        ({"time_limit": 0}, "`time_limit`"),
+        ({"columns": ["c0", "c7"]}, "`columns` must be among"),
+        ({"columns": ["c0", "c0"]}, "`columns` must be different names"),
+        ({"invalid_rows": "drop"}, "`invalid_rows`"),
+    ],
+)
+def test_options_are_checked(folder, options, text):
+    assert text in message(folder, **options)
+
+
+def test_methods_that_hold_rows_in_memory_say_so(folder):
+    with pytest.raises(DpmcError, match="rows in memory for a method of your choice, got a path"):
+        dpmc.fit(gaussian_model(2), folder, method="dp_penalty", **BUDGET, ratio_clip_bound=1.0)
+
+
+def test_a_part_is_a_whole_number_of_spans(folder):
+    assert dpmc.open_rows(folder).part_rows % sources.SPAN == 0

@@ -230,3 +230,47 @@ def test_the_worst_pair_of_data_sets_keeps_the_guarantee():
     assert worst(good) <= smooth_constants.delta_of(epsilon, alpha, beta) <= delta
     local = np.maximum(local_sensitivity(data_sets(n)[:, rank - 1], n).ravel(), 1e-3)
     assert worst(local) > delta  # noise by the local sensitivity alone
+
+
+def test_statistics_give_their_rank_and_their_range():
+    s = np.array([3.0, 0.5, 1.0, 0.2])
+    support = (-10.0, 10.0)
+    median, average = lookup.statistic("median"), lookup.statistic("median", average=True)
+    assert smooth.released(s, median) == 0.5
+    assert smooth.released(s, average) == 0.75
+    assert smooth.released(s[:3], average) == 1.0
+    assert smooth.released(s, lookup.statistic("max")) == 3.0
+    ordered = np.sort(s)
+    expected = by_definition(ordered, 2, 0.0, 10.0, 0.3)
+    assert smooth.of(s, median, support, 0.3) == pytest.approx(expected, rel=1e-12)
+    expected = by_definition(ordered, 2, 0.0, 10.0, 0.3, average=True)
+    assert smooth.of(s, average, support, 0.3) == pytest.approx(expected, rel=1e-12)
+    expected = by_definition(np.sort(s[:3]), 2, 0.0, 10.0, 0.3)
+    assert smooth.of(s[:3], average, support, 0.3) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([11.0], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(1,\)"),
+        (([], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(0,\)"),
+        (([1.0], "abs_1", 0.3), r"`statistic` must be an order statistic, got '\|x\|'"),
+        (([1.0], "max", -1.0), "`beta` must be finite and >= 0, got -1.0"),
+    ],
+)
+def test_what_has_no_smooth_sensitivity_is_refused(arguments, message):
+    s, name, beta = arguments
+    with pytest.raises(DpmcError, match=message):
+        smooth.of(np.array(s), lookup.statistic(name), (-10.0, 10.0), beta)
+
+
+def test_no_smaller_shift_and_no_other_ratio_is_worse():
+    for epsilon, delta in ((1.0, 1e-4), (5.0, 1e-4), (20.0, 1e-4)):
+        alpha, beta = smooth_constants.constants(epsilon, delta)
+        worst = smooth_constants.delta_of(epsilon, alpha, beta)
+        rng = np.random.default_rng(4)
+        for log_ratio, share in zip(rng.uniform(-beta, beta, 400), rng.random(400), strict=True):
+            ratio = math.exp(log_ratio)
+            shift = share * min(1.0, ratio)
+            loss = smooth_constants.hockey_stick(epsilon, shift, 1 / alpha, ratio / alpha)
+            assert loss <= worst * (1 + 1e-9)

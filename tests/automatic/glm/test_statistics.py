@@ -191,3 +191,20 @@ def test_laws_of_clipped_counts_are_those_of_draws(dispersion):
         up, down = (clipped(rate * math.exp(h), dispersion).mean() for h in (0.2, -0.2))
         slope = found[1] * rate / size
         assert (up - down) / 0.4 == pytest.approx(slope, abs=2 * error / 0.4 + 0.03 * slope)
+
+
+def test_the_widest_of_many_fits_is_not_twice_the_median():
+    rows = rows_of("logistic", 20_000)
+    widths = [fitted(rows, "logistic", epsilon=0.5, seed=seed)[2].max() for seed in range(40)]
+    assert max(widths) < 2 * np.median(widths)
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 0.3])
+def test_laws_of_large_counts_are_those_of_sums_over_them(dispersion, monkeypatch) -> None:
+    """By quantiles, in bounded memory; within 2 % of a standard deviation."""
+    given = (60.0, 100.0, dispersion, np.log([80.0, 150.0]))
+    summed = counts.clipped_counts(*given)
+    monkeypatch.setattr(counts, "MOST", 0)
+    np.testing.assert_allclose(counts.clipped_counts(*given), summed, rtol=0.02, atol=0.25)
+    monkeypatch.undo()
+    assert np.isfinite(counts.clipped_counts(1e7, 1e13, dispersion, np.array([30.0]))).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dpmc.types import DpmcError, UnavailableError
@@ -78,3 +80,40 @@ def test_a_file_that_turns_up_is_searched_for_once_more(folder, monkeypatch, tmp
     assert raw_files.search(record, "kin8nm") == 1
     monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))  # rows that were read stay as they are
     assert raw_files.search(record, "kin8nm") == 1
+
+
+def test_a_replaced_file_is_refused(folder, monkeypatch, tmp_path):
+    file, record = written(folder, monkeypatch), tmp_path / "record.json"
+    raw_files.write(record, raw_files.make("kin8nm", 1))
+    file.write_bytes(file.read_bytes() + b" ")
+    with pytest.raises(DpmcError, match=rf"^{file}: the SHA-256 digest must be ") as caught:
+        raw_files.given(record)
+    assert not isinstance(caught.value, UnavailableError)
+    assert str(caught.value).endswith(f"or delete {record}")
+
+
+def test_a_file_of_other_contents_is_no_absence(folder, monkeypatch):
+    file = written(folder, monkeypatch)
+    file.write_text("1 2 3\n")
+    with pytest.raises(DpmcError, match="must have 9 columns") as caught:
+        raw_files.make("kin8nm", raw_files.ATTEMPTS)
+    assert not isinstance(caught.value, UnavailableError)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", json.dumps({"file": "a"})])
+def test_a_damaged_record_is_refused_in_one_line(tmp_path, text):
+    record = tmp_path / "record.json"
+    record.write_text(text)
+    with pytest.raises(DpmcError, match=rf"^{record}: truncated or damaged; delete it"):
+        raw_files.read(record)
+
+
+def test_data_that_are_read_from_a_file_name_it():
+    assert problems.raw_file(problem({"name": "uci_network", "params": {"dataset": "wine"}})) == (
+        "wine_red"
+    )
+    assert problems.raw_file(problem({"name": "wine_red", "params": {}})) == "wine_red"
+    rows = {"name": "uci_regression", "params": {"dataset": "3droad", "preprocess": "authors"}}
+    assert problems.raw_file(problem(rows)) == "road_3d"
+    drawn = problem({"name": "network_rows", "params": {"num_rows": 5, "dim": 2}})
+    assert problems.raw_file(drawn) is None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -199,3 +206,80 @@ def test_a_result_of_other_settings_is_refused_with_the_command(tmp_path: Path) 
     for other in others:
         with pytest.raises(DpmcError, match=rf"`snakemake --cores 1 --forcerun {path}`$"):
             store.check(path, short_digest(other))
+
+
+def test_the_same_fits_give_the_same_bytes(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    for path in (one, other):
+        store.write_fits(path, ((k, make_fit(k)) for k in range(3)), METADATA)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_every_cut_and_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    store.write_fits(path, [(0, make_fit())], METADATA)
+    content = path.read_bytes()
+    for length in (*range(0, len(content), 97), len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(DpmcError, match=r"a\.parquet: truncated or damaged") as caught:
+            store.read_fits(path)
+        assert "\n" not in str(caught.value)
+    # The first page holds the replicate numbers: its checksum guards it.
+    path.write_bytes(content[:60] + bytes([content[60] ^ 1]) + content[61:])
+    with pytest.raises(DpmcError, match=r"a\.parquet: truncated or damaged"):
+        store.read_fits(path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([], dtype=np.float64),
+        np.array([1.5, np.nan, -0.0, np.inf]),
+        np.arange(-3, 4, dtype=np.int16),
+        np.array([2**62, -1]),
+        np.arange(30) % 3 == 0,
+    ],
+)
+@pytest.mark.parametrize("start", [0, 1, 11])
+def test_columns_are_read_as_pyarrow_reads_them(values: np.ndarray, start: int) -> None:
+    column = pa.array(values)[start:]
+    found = store._values(column)
+    np.testing.assert_array_equal(found, column.to_numpy(zero_copy_only=False))
+    assert found.dtype == values.dtype
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(11) % 3 == 0,
+        (np.arange(11) % 3 == 0)[::2],
+        np.empty(0),
+        np.array([np.nan, -0.0, np.inf]),
+        np.arange(6, dtype=np.int16)[::-2],
+    ],
+)
+def test_columns_are_those_of_pyarrow(values: npt.NDArray[Any]) -> None:
+    found, expected = store._column(values), pa.array(values)
+    assert (found.type, found.null_count) == (expected.type, 0)
+    assert found.to_numpy(zero_copy_only=False).tobytes() == values.tobytes()
+
+
+def test_arrays_are_written_without_pandas(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np; from dpmc_papers.pipeline import store; "
+        "store.write_array(sys.argv[1], np.ones((2, 2))); print('pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "array.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_file_of_the_future_gets_the_present_date(tmp_path: Path) -> None:
+    ahead, before = tmp_path / "ahead", tmp_path / "before"
+    for path, date in ((ahead, 4e9), (before, 1e9)):
+        path.touch()
+        os.utime(path, (date, date))
+    start = time.time()
+    files.redate([ahead, before, tmp_path / "gone"])
+    assert start - 1 < ahead.stat().st_mtime <= time.time()
+    assert before.stat().st_mtime == 1e9
