@@ -44,7 +44,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2579,
     "workflow": 1086,
     "benchmarks": 1799,
-    "tests": 46084,
+    "tests": 47707,
     "src/dpmc/*.py": 3261,
     "src/dpmc_league/*.py": 2838,
     "src/dpmc_papers/*.py": 227,
