@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import cloudpickle
 import numpy as np
-from numba.core import serialize
 
 from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.sources import InMemory, Source, spans
 from dpmc.types import Array, Dataset, DpmcError, Model
-
-PICKLER: Any = serialize.NumbaPickler
 
 
 def packed(model: Model) -> bytes:
@@ -44,8 +42,8 @@ def unpacked(data: bytes) -> Model:
     return model
 
 
-class _Pickler(PICKLER):  # type: ignore[misc]
-    """Numba's, but that functions compiled by this package are compiled so again."""
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Cloudpickle's, but that functions compiled by this package are compiled so again."""
 
     def reducer_override(self, value: Any) -> Any:
         """Recipe of a compiled function of this package."""
