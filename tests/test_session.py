@@ -58,6 +58,7 @@ def test_parts_add_up_in_mu_squared(path) -> None:
     with opened(path) as session:
         whole = session.regression("y ~ age", TABLE, likelihood="logistic", epsilon=1.5, **QUICK)
         assert (whole.guarantee.epsilon, whole.guarantee.delta) == (1.5, 1e-6)
+        assert (whole.plan.noise, whole.guarantee.outside) == ("discrete", ())
         session.fit(MODEL, TABLE[["age"]], share=0.2, label="mean age", **QUICK)
         session.release(MEAN, noise_multiplier=16.0, label="rate")
         assert [part.what for part in session.parts] == ["y ~ age", "mean age", "rate"]
@@ -182,9 +183,12 @@ REFUSED = {
     "fit": {
         "neither": (
             lambda p: opened(p).fit(MODEL, X),
-            "one of `epsilon` and `share` must be given, and nothing beside it",
+            "`epsilon` or `share` must be given, got neither",
         ),
-        "both": (lambda p: opened(p).fit(MODEL, X, epsilon=1, share=0.5), "one of `epsilon` and"),
+        "both": (
+            lambda p: opened(p).fit(MODEL, X, epsilon=1, share=0.5),
+            "`share` must be the only size of a part, got another beside it",
+        ),
         "too much": (
             lambda p: opened(p).fit(MODEL, X, epsilon=2.5),
             "`epsilon` must fit into what is left of the session, epsilon 2.0 or 1 of mu^2, got 2.",
@@ -253,7 +257,7 @@ REFUSED = {
         ),
         "two": (
             lambda p: opened(p).release(MEAN, epsilon=1, noise_multiplier=9.0),
-            "one of `epsilon` and `share` must be given, and nothing beside it",
+            "`noise_multiplier` must be the only size of a part, got another beside it",
         ),
         "a multiplier of 0": (
             lambda p: opened(p).release(MEAN, noise_multiplier=0),

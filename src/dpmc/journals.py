@@ -98,7 +98,8 @@ class Journal:
 
     def close(self) -> None:
         """Let another session open the file."""
-        self._close()
+        with self.lock:  # its number would be that of another file amid an `append`
+            self._close()
 
     def _read(self, terms: Entry) -> None:
         """Read the entries of a file that is in order, or can be put in order."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -259,10 +260,10 @@ class Session:
                 f"dpmc.privacy.asserted(value, sensitivity) is one, got {type(value).__name__}"
             )
         check_value(value.value)
-        if noise_multiplier is None or epsilon is not None or share is not None:
-            both = noise_multiplier is not None
-            mu = GaussianBudget.of(self._part(epsilon, share, {}, both), self.delta).mu
+        if noise_multiplier is None:
+            mu = GaussianBudget.of(self._part(epsilon, share, {}), self.delta).mu
         else:
+            _refuse_beside("noise_multiplier", epsilon, share)
             noise_multiplier = number("noise_multiplier", noise_multiplier)
             events.gaussian(noise_multiplier)
             mu = 1 / noise_multiplier
@@ -302,7 +303,7 @@ class Session:
     def _pay(self, what: str, mu: float) -> None:
         """Put a part on the disk, or refuse it."""
         with self._journal.lock:
-            self._refuse_beyond(mu, "epsilon", None)
+            self._refuse_beyond(mu, "mu", mu)
             self._spent += Fraction(mu) ** 2  # also where it is not known to be on the disk
             when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
             self._journal.append({"when": when, "what": what, "mu": mu})
@@ -311,27 +312,26 @@ class Session:
         """Rest of mu^2, exactly."""
         return Fraction(self.mu) ** 2 - self._spent
 
-    def _part(
-        self, epsilon: float | None, share: float | None, options: Any, both: bool = False
-    ) -> float:
+    def _part(self, epsilon: Any, share: Any, options: Mapping[str, Any]) -> float:
         """Epsilon of a part that can be afforded."""
         for name, reason in OTHERWISE.items():
             if name in options:
                 raise DpmcError(f"`{name}` must be left out in a session: {reason}")
-        if both or (epsilon is None) == (share is None):
-            raise DpmcError("one of `epsilon` and `share` must be given, and nothing beside it")
         if share is None:
-            check_epsilon(epsilon)  # type: ignore[arg-type]
-            afforded = float(epsilon)  # type: ignore[arg-type]
-            self._refuse_beyond(GaussianBudget.of(afforded, self.delta).mu, "epsilon", epsilon)
-            return afforded
-        if not is_real(share) or not 0 < share <= 1:
-            raise DpmcError(f"`share` must be in (0, 1], got {share!r}")
-        square = Fraction(float(share)) * Fraction(self.mu) ** 2 * LESS
-        afforded = self._affordable(square)
-        if not afforded:
-            raise DpmcError(f"`share` must buy an epsilon above 0, got {share!r}")
-        self._refuse_beyond(GaussianBudget.of(afforded, self.delta).mu, "share", share)
+            if epsilon is None:
+                raise DpmcError("`epsilon` or `share` must be given, got neither")
+            check_epsilon(epsilon)
+            afforded, name = float(epsilon), "epsilon"
+        else:
+            _refuse_beside("share", epsilon)
+            if not is_real(share) or not 0 < share <= 1:
+                raise DpmcError(f"`share` must be in (0, 1], got {share!r}")
+            square = Fraction(float(share)) * Fraction(self.mu) ** 2 * LESS
+            afforded, name = self._affordable(square), "share"
+            if not afforded:
+                raise DpmcError(f"`share` must buy an epsilon above 0, got {share!r}")
+        asked = epsilon if share is None else share
+        self._refuse_beyond(GaussianBudget.of(afforded, self.delta).mu, name, asked)
         return afforded
 
     def _affordable(self, square: Fraction) -> float:
@@ -344,16 +344,20 @@ class Session:
             epsilon *= 1 - 1e-8
         return 0.0
 
-    def _refuse_beyond(self, mu: float, name: str, asked: float | None) -> None:
+    def _refuse_beyond(self, mu: float, name: str, asked: float) -> None:
         """Refuse a part that costs more than is left."""
         left = self._left()
         if Fraction(mu) ** 2 > left:
             share = max(float(left / Fraction(self.mu) ** 2), 0.0)
-            got = "" if asked is None else f", got {asked!r}"
             raise DpmcError(
                 f"`{name}` must fit into what is left of the session, epsilon {self.remaining!r} "
-                f"or {share:.4g} of mu^2{got}"
+                f"or {share:.4g} of mu^2, got {asked!r}"
             )
+
+
+def _refuse_beside(name: str, *others: object) -> None:
+    if any(one is not None for one in others):
+        raise DpmcError(f"`{name}` must be the only size of a part, got another beside it")
 
 
 def _label(label: str, usual: str) -> str:
