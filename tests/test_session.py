@@ -18,14 +18,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpmc
 from dpmc import journals
+from dpmc import session as session_module
 from dpmc.models import gaussian_mean
 from dpmc.privacy import GaussianBudget, Ledger, asserted, compose, discrete
 from dpmc.privacy.budgets import ROUNDING, paid_by
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, labels
 from tests.support.bad_input import OK, judge, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
@@ -236,6 +239,33 @@ REFUSED = {
                 X, Y + 1, epsilon=1, likelihood="weibull", event=Y, num_draws=10**15
             ),
             "`num_draws` must be fewer",
+        ),
+    },
+    "split": {
+        "no column": (lambda p: opened(p).split(3, [1, 2]), "`column` must be the name of a col"),
+        "one level": (
+            lambda p: opened(p).split("site", "ab"),
+            "`levels` must be at least two different texts or integers, got ['ab']",
+        ),
+        "a level twice": (
+            lambda p: opened(p).split("site", [1, 1]),
+            "`levels` must be at least tw",
+        ),
+        "a level of numbers": (
+            lambda p: opened(p).split("site", [1.5, 2]),
+            "`levels` must be at l",
+        ),
+        "a split of a level": (
+            lambda p: opened(p).split("site", ["a", "b"])["a"].split("sex", ["f", "m"]),
+            "`split` must be of a whole session, got that of 'a'",
+        ),
+        "no such column": (
+            lambda p: opened(p).split("site", ["a", "b"])["a"].fit(MODEL, X, epsilon=1),
+            "`data` must be a table with one column 'site', as was split",
+        ),
+        "arrays": (
+            lambda p: opened(p).split("site", ["a", "b"])["a"].regression(X, Y, epsilon=1),
+            "`x` must be a formula in a split, got DataFrame",
         ),
     },
     "release": {
@@ -500,6 +530,64 @@ def test_the_journal_knows_nothing_of_the_rows(path, tmp_path) -> None:
         entries = [json.loads(line[:-65]) for line in lines]
         texts.append([{**entry, "when": ""} for entry in entries])
     assert texts[0] == texts[1]
+
+
+def test_of_disjoint_rows_the_dearest_count(path) -> None:
+    """Rows of a site are in parts of all rows, of their site and of their sex."""
+    with opened(path) as session:
+        sites, sexes = session.split("site", ["a", "b", 3]), session.split("sex", ["f", "m"])
+        for site in sites.values():
+            site.release(MEAN, share=0.5)
+        sites["a"].release(MEAN, share=0.1)
+        assert float(session._left()) == pytest.approx(0.4 * session.mu**2)
+        sexes["m"].release(MEAN, share=0.3)
+        for one, left in ((session, 0.1), (sites["a"], 0.1), (sites["b"], 0.2), (sexes["f"], 0.4)):
+            assert float(one._left()) == pytest.approx(left * session.mu**2)
+        session.release(MEAN, share=0.05)
+        with pytest.raises(DpmcError, match="must fit into what is left"):
+            sites["a"].release(MEAN, share=0.06)
+        sites["b"].release(MEAN, share=0.14)
+        lefts = [one._left() for one in (session, *sites.values(), *sexes.values())]
+    with opened(path) as session:
+        sites, sexes = session.split("site", ["a", "b", 3]), session.split("sex", ["f", "m"])
+        assert lefts == [one._left() for one in (session, *sites.values(), *sexes.values())]
+        assert session.parts[0].what == "release (site = a)"
+        assert session.guarantee.outside == (
+            "the column 'site', which is public",
+            "the column 'sex', which is public",
+        )
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_part_of_a_level_is_of_its_rows_alone(path, monkeypatch, kind) -> None:
+    table = TABLE.assign(site=np.where(np.arange(400) % 4 == 0, "a", "b"))
+    seen = {}
+
+    def noted(name):
+        work = getattr(session_module, name)
+
+        def call(first, rows, **more):
+            seen[name] = rows
+            return work(first, rows, **more)
+
+        return call
+
+    for name in ("fit", "regression"):
+        monkeypatch.setattr(session_module, name, noted(name))
+    table.loc[1, "site"] = None
+    made = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+    frame = made[kind](table)
+    with opened(path) as session:
+        part = session.split("site", ["a", "b"])["a"]
+        fits = [
+            part.regression("y ~ age", frame, likelihood="logistic", epsilon=0.5, **QUICK),
+            part.fit(MODEL, made[kind](table[["age", "site"]]), epsilon=0.5, **QUICK),
+        ]
+    for fit in fits:
+        assert fit.guarantee.outside == ("the column 'site', which is public",)
+    assert labels(seen["fit"]) == ["age"]
+    for rows in seen.values():
+        assert np.array_equal(rows["age"], table.age[::4])
 
 
 def test_a_fit_that_releases_nothing_costs_nothing(path) -> None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
 
 from dpmc.families.regression import regression
 from dpmc.fits import Fit
@@ -34,13 +38,23 @@ from dpmc.types import (
     Model,
     check_epsilon,
     check_epsilon_delta,
+    collected,
+    frames,
+    is_frame,
+    is_integer,
     is_real,
+    labels,
 )
 
 FORMAT = 1
 # Shares that floating point made a little larger than meant still add up to one.
 LESS = 1 - Fraction(1, 2**40)
 WIDEST = 60
+# What a guarantee names as outside of it, of a column that a session was split by.
+PUBLIC = "the column %r, which is public"
+Level = tuple[str, str | int]
+# What an entry of such a column is at most; others are of no level.
+PLAIN = str, bytes, int, float
 # Why a part is not given what `dpmc.fit` and `dpmc.regression` are.
 OTHERWISE = {
     "delta": "a part has the delta of its session",
@@ -118,13 +132,19 @@ class Session:
         self.mu = GaussianBudget.of(epsilon, delta).mu
         terms = {"session": FORMAT, "epsilon": self.epsilon, "delta": self.delta}
         self._journal = Journal(Path(path), terms)
-        # Exact, and as short as its terms: these are squares of floats.
-        self._spent = sum((Fraction(one["mu"]) ** 2 for one in self._journal.entries), Fraction())
+        # Column and level that this is the part of, as of `split`.
+        self._level: Level | None = None
+        # By level. Exact, and as short as its terms: these are squares of floats.
+        self._spent: defaultdict[Level | None, Fraction] = defaultdict(Fraction)
+        for one in self._journal.entries:
+            self._spent[_level_of(one)] += Fraction(one["mu"]) ** 2
 
     @property
     def guarantee(self) -> Guarantee:
         """Guarantee of all parts together, spent or not."""
-        return Guarantee(self.epsilon, self.delta, accountant="gaussian")
+        levels = [level for level in (*self._spent, self._level) if level is not None]
+        outside = dict.fromkeys(PUBLIC % column for column, _ in levels)
+        return Guarantee(self.epsilon, self.delta, accountant="gaussian", outside=tuple(outside))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -134,15 +154,58 @@ class Session:
             square = Fraction(entry["mu"]) ** 2
             epsilon = gaussian.epsilon_of_loss(float(square) / 2, self.delta)
             share = float(square / Fraction(self.mu) ** 2)
-            found.append(Part(entry["when"], entry["what"], epsilon, share))
+            level = _level_of(entry)
+            what = entry["what"] + ("" if level is None else f" ({level[0]} = {level[1]})")
+            found.append(Part(entry["when"], what, epsilon, share))
         return tuple(found)
 
     @property
     def remaining(self) -> float:
         """Largest epsilon that one more part may have, rounded down; 0 where there is none."""
-        if not self._spent:
-            return self.epsilon
-        return self._affordable(self._left())
+        left = self._left()
+        return self.epsilon if left == Fraction(self.mu) ** 2 else self._affordable(left)
+
+    def split(self, column: str, levels: Sequence[str | int]) -> dict[str | int, Session]:
+        """Sessions of the rows of each level of a public column, which share one budget.
+
+        A row has one level, so that of parts of several levels the dearest counts. Who is at which
+        level is taken for public: the guarantee says so.
+
+        Parameters
+        ----------
+        column : str
+            Of the tables of all parts; a model sees the other columns.
+        levels : sequence of str or int
+            Known beforehand. Rows of other levels are in none.
+
+        Returns
+        -------
+        dict of Session by level
+            `fit` and `regression`, of a formula, take tables and leave out rows of other levels. Of
+            a `release` it is the caller's word that no other rows are in it.
+
+        Raises
+        ------
+        DpmcError
+            If the column has no name, levels are no different texts and integers, or the session
+            is that of a level.
+        """
+        if self._level is not None:
+            raise DpmcError(f"`split` must be of a whole session, got that of {self._level[1]!r}")
+        if not isinstance(column, str) or not column:
+            raise DpmcError(f"`column` must be the name of a column, got {column!r}")
+        given = [levels] if isinstance(levels, str) else list(levels)
+        plain = all(isinstance(one, str) or is_integer(one) for one in given)
+        if not plain or len(given) < 2 or len({*given}) < len(given):
+            raise DpmcError(
+                f"`levels` must be at least two different texts or integers, got {given}"
+            )
+        found = {}
+        for level in given:
+            one = found[level] = object.__new__(type(self))
+            one.__dict__ |= self.__dict__
+            one._level = column, level if isinstance(level, str) else int(level)
+        return found
 
     def fit(
         self,
@@ -185,7 +248,10 @@ class Session:
             raise DpmcError("`data` must have public bounds in a session, got bounds from the data")
         afforded = self._part(epsilon, share, options)
         with paid_by(functools.partial(self._pay, told)):
-            return fit(model, data, epsilon=afforded, delta=self.delta, **options)
+            found = fit(
+                model, self._rows(data, bare=True), epsilon=afforded, delta=self.delta, **options
+            )
+        return self._named(found)
 
     def regression(
         self,
@@ -219,9 +285,12 @@ class Session:
             As of `fit`.
         """
         told = _label(label, x if isinstance(x, str) else "regression")
+        if self._level is not None and not isinstance(x, str):
+            raise DpmcError(f"`x` must be a formula in a split, got {type(x).__name__}")
         afforded = self._part(epsilon, share, options)
         with paid_by(functools.partial(self._pay, told)):
-            return regression(x, y, epsilon=afforded, delta=self.delta, **options)
+            found = regression(x, self._rows(y), epsilon=afforded, delta=self.delta, **options)
+        return self._named(found)
 
     def release(
         self,
@@ -304,13 +373,49 @@ class Session:
         """Put a part on the disk, or refuse it."""
         with self._journal.lock:
             self._refuse_beyond(mu, "mu", mu)
-            self._spent += Fraction(mu) ** 2  # also where it is not known to be on the disk
+            # Also where it is not known to be on the disk.
+            self._spent[self._level] += Fraction(mu) ** 2
             when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-            self._journal.append({"when": when, "what": what, "mu": mu})
+            level = {} if self._level is None else {"level": self._level}
+            self._journal.append({"when": when, "what": what, "mu": mu, **level})
 
     def _left(self) -> Fraction:
-        """Rest of mu^2, exactly."""
-        return Fraction(self.mu) ** 2 - self._spent
+        """Rest of mu^2 of the row that most is known of, exactly."""
+        most: defaultdict[str | None, Fraction] = defaultdict(Fraction)
+        for level, spent in tuple(self._spent.items()):
+            column = None if level is None else level[0]
+            apart = self._level is not None and column == self._level[0] and level != self._level
+            if not apart:
+                most[column] = max(most[column], spent)
+        return Fraction(self.mu) ** 2 - sum(most.values())
+
+    def _rows(self, data: Any, bare: bool = False) -> Any:
+        """Rows of a table that are of the level of this session, or all data.
+
+        Parameters
+        ----------
+        data : data frame or query
+        bare : bool
+            Whether without the column that says so.
+        """
+        if self._level is None:
+            return data
+        column, level = self._level
+        frame = collected(data)
+        if not is_frame(frame) or labels(frame).count(column) != 1:
+            raise DpmcError(f"`data` must be a table with one column {column!r}, as was split")
+        entries = frames.entries(frames.column(frame, column)).tolist()
+        alike = (level, level.encode()) if isinstance(level, str) else (level,)  # texts of Arrow
+        here = np.array([isinstance(one, PLAIN) and one in alike for one in entries])
+        shown = [one for one in labels(frame) if not bare or one != column]
+        return frame.loc[here, shown] if hasattr(frame, "loc") else frame.filter(here).select(shown)
+
+    def _named(self, found: Fit) -> Fit:
+        """Fit that says what its rows were chosen by."""
+        if self._level is None:
+            return found
+        outside = (*found.guarantee.outside, PUBLIC % self._level[0])
+        return replace(found, guarantee=replace(found.guarantee, outside=outside))
 
     def _part(self, epsilon: Any, share: Any, options: Mapping[str, Any]) -> float:
         """Epsilon of a part that can be afforded."""
@@ -353,6 +458,11 @@ class Session:
                 f"`{name}` must fit into what is left of the session, epsilon {self.remaining!r} "
                 f"or {share:.4g} of mu^2, got {asked!r}"
             )
+
+
+def _level_of(entry: Mapping[str, Any]) -> Level | None:
+    """Column and level of a part, None where it is of all rows."""
+    return tuple(entry["level"]) if "level" in entry else None
 
 
 def _refuse_beside(name: str, *others: object) -> None:
