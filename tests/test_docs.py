@@ -17,6 +17,7 @@ from scipy import stats
 
 import dpmc
 from dpmc import statsel
+from dpmc.privacy import GaussianBudget
 from dpmc.statsel.fisher import information
 from dpmc.types import DpmcError, Guarantee
 from dpmc_papers.config.crosschecks import check_paper
@@ -360,10 +361,23 @@ def test_the_examples_of_shards_and_nodes_run():
     assert "secure aggregation is assumed" in names["fit"].guarantee.outside[0]
 
 
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_the_example_of_a_session_runs(tmp_path, monkeypatch):
+    """Noise on the mean has a standard deviation of 0.05: an error rate far below 1e-6."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(blocks("docs/sessions.md")[0], names)
+    session = names["session"]
+    assert [part.what for part in session.parts] == ["ill ~ age", "mean age"]
+    assert abs(names["mean_age"] - 50) < 2
+    part = GaussianBudget.of(0.5, 1e-6).mu
+    assert int((session.mu / part) ** 2) == 13
+
+
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 3, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
-    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2}
+    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run

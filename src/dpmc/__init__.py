@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpmc.modelling import model
     from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
+    from dpmc.session import Session
     from dpmc.shards.federation import federation
     from dpmc.shards.rows import open_rows
     from dpmc.types import Dataset, DpmcError, Guarantee, Model
@@ -38,6 +39,7 @@ __all__ = [
     "Guarantee",
     "Model",
     "PosteriorWarning",
+    "Session",
     "Summary",
     "audit",
     "compare",
@@ -66,6 +68,7 @@ _HOMES = {
     "Guarantee": "dpmc.types",
     "Model": "dpmc.types",
     "PosteriorWarning": "dpmc.fitting",
+    "Session": "dpmc.session",
     "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
     "compare": "dpmc.comparison",

@@ -13,7 +13,10 @@ and whoever quotes it afterwards quotes a number that the outputs have chosen.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -32,6 +35,29 @@ UNLIMITED = 2**62
 # n equal shares whichever way floating point rounds it. `worst` reckons with it; the curve that
 # `GaussianBudget.of` inverts is computed to a relative 1e-9, which is far more.
 ROUNDING = Fraction(1, 2**50)
+# What has to be told the mu of each budget that ledgers are made with, before its first release.
+_payer: ContextVar[Callable[[float], None] | None] = ContextVar("payer", default=None)
+
+
+@contextlib.contextmanager
+def paid_by(pay: Callable[[float], None]) -> Iterator[None]:
+    """Let the budgets of ledgers that are made in a block be paid for when they are first used.
+
+    Parameters
+    ----------
+    pay : callable ``(mu) -> None``
+        Called with all of a budget before anything of it is released. If it raises, nothing is.
+    """
+    token = _payer.set(pay)
+    try:
+        yield
+    finally:
+        _payer.reset(token)
+
+
+def is_paid() -> bool:
+    """Whether a ledger that is made now has to have a budget, since another pays for it."""
+    return _payer.get() is not None
 
 
 @dataclass(frozen=True)
@@ -115,9 +141,10 @@ class Meter:
     budget : GaussianBudget
     """
 
-    __slots__ = ("_limit", "_total")
+    __slots__ = ("_limit", "_mu", "_pay", "_total")
 
     def __init__(self, budget: GaussianBudget) -> None:
+        self._mu, self._pay = budget.mu, _payer.get()
         numerator, denominator = budget.mu.as_integer_ratio()
         self._limit = (numerator**2 << _SCALE) // denominator**2
         self._total = 0
@@ -136,6 +163,9 @@ class Meter:
                 f"the sum of 1 / z^2 must be at most {_upwards(self._limit)!r} by the budget, "
                 f"got {_upwards(total)!r} with {number} more of {events.text(event)}"
             )
+        if self._pay is not None:
+            self._pay(self._mu)
+            self._pay = None
         self._total = total
 
     @property

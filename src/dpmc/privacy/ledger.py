@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 import numpy as np
 
 from dpmc.privacy import events
-from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally
+from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally, is_paid
 from dpmc.privacy.clipped import BarkerRatio, Clip, Clipped, V, check_value, number
 from dpmc.types import Array, DpmcError, Neighbours, is_integer
 
@@ -80,6 +80,8 @@ class Ledger:
         self.noise = noise_of(noise, published=True)
         _check_plan(plan)
         self.budget = plan if isinstance(plan, GaussianBudget) else None
+        if self.budget is None and is_paid():
+            raise DpmcError("`plan` must be a GaussianBudget in a part of a session, got another")
         self._meter = None if self.budget is None else Meter(self.budget)
         self._allowed: dict[Event, int] | None = None
         if isinstance(plan, Mapping):
