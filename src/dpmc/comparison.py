@@ -50,6 +50,7 @@ class Comparison:
 
     Examples
     --------
+    >>> import numpy as np
     >>> guarantee = Guarantee(1.0, 1e-6)
     >>> fits = {
     ...     label: Fit(np.full((40, 1, 1), value), {}, {}, "complete", (), guarantee)
@@ -165,6 +166,7 @@ def compare(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpmc.models import gaussian_mean
     >>> rows = np.random.default_rng(0).normal(size=(5000, 1))
     >>> model = gaussian_mean.build(gaussian_mean.Params(1, [[1]], prior_variance=100))

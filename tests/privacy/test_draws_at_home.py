@@ -99,14 +99,19 @@ ELSEWHERE = {
         dpmc/models/gaussian_mean.py::build.reference standard_normal
     """,
     "responses of new rows, which are not private, under draws that are released": """
+        dpmc/fits/predictive.py::Predictor._classes random
+        dpmc/fits/predictive.py::_gamma standard_gamma
         dpmc/fits/predictive.py::_linear standard_normal
         dpmc/fits/predictive.py::_logistic logistic
         dpmc/fits/predictive.py::_mixture choice
         dpmc/fits/predictive.py::_mixture standard_normal
+        dpmc/fits/predictive.py::_negative_binomial standard_gamma
         dpmc/fits/predictive.py::_network standard_normal
         dpmc/fits/predictive.py::_poisson normal
         dpmc/fits/predictive.py::_poisson poisson
         dpmc/fits/predictive.py::_student_t standard_t
+        dpmc/fits/predictive.py::_successes binomial
+        dpmc/fits/predictive.py::_weibull standard_exponential
     """,
     "simulated rows of tasks, which are nobody's": """
         dpmc_league/catalogue/circle_v1.py::build standard_normal
@@ -124,6 +129,7 @@ ELSEWHERE = {
         dpmc_league/simulate.py::regression_features standard_normal
     """,
     "made-up rows, or rows that a user names as not private, on which a plan is simulated": """
+        dpmc/families/likelihoods.py::model_of standard_normal
         dpmc/planning/made_up.py::columns standard_normal 2
         dpmc/planning/made_up.py::columns uniform
         dpmc/planning/made_up.py::responses gamma
@@ -135,6 +141,7 @@ ELSEWHERE = {
         dpmc/planning/simulated.py::Simulation.drawn standard_normal
     """,
     "the order of reference draws, directions of a score, seeds, and coins of attacks": """
+        dpmc/sklearn.py::_Regression._seed randint
         dpmc_league/attack.py::attack integers
         dpmc_league/attack.py::attack random
         dpmc_league/measures.py::sliced_wasserstein standard_normal
@@ -142,7 +149,7 @@ ELSEWHERE = {
         dpmc_league/table.py::_key integers
         dpmc/statsel/posterior/quadrature.py::OrderTable.__init__ integers
         dpmc_papers/studies/_league.py::terms integers
-        dpmc_papers/studies/league_price.py::run integers
+        dpmc_papers/studies/league_price.py::run.row integers
     """,
     "which published runs are made again, and from which last digits": """
         dpmc_papers/__main__.py::_rerun randbits

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,7 @@ def one_step_of_a_network():
 
     def fit(sign, rng, multiplier=MULTIPLIER, ledger=None):
         params = network_variants.private(*settings, multiplier, 1.0, step=1.0)
+        params = replace(params, prior_precision=1.0)
         found = network_engine.fit(
             np.ones((1, 1)), np.array([sign * TARGET]), params, rng, ledger=ledger
         )

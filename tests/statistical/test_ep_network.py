@@ -18,7 +18,8 @@ from scipy import stats
 
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.scores import scores
-from dpmc.ep.network.variants import private, published
+from dpmc.ep.network.settings import NetworkSettings
+from dpmc.ep.network.variants import private
 from dpmc.privacy import compiled_noise
 from dpmc.rng import stream
 from dpmc_papers.data import uci, uci_network
@@ -220,7 +221,10 @@ def test_sep_on_wine_is_as_good_as_published():
         rows = uci_network.Params("wine", seed, "authors")
         parts = uci_network.split(uci_network.generate(rows, stream(0, "unused")))
         fit = network_engine.fit(
-            parts.x, parts.y, published("sep", 50), np.random.default_rng(seed)
+            parts.x,
+            parts.y,
+            NetworkSettings(hidden=50, num_passes=40, refine_prior=True),
+            np.random.default_rng(seed),
         )
         assert fit.status == "complete"
         y_test = parts.y_shift + parts.y_scale * parts.y_test

@@ -34,7 +34,8 @@ def modules() -> list[str]:
     """Return all modules of the library, of the reproduction and of the league."""
     packages = [(package.__path__, f"{package.__name__}.") for package in PACKAGES]
     found = [module.name for each in packages for module in pkgutil.walk_packages(*each)]
-    return [name for name in found if not name.endswith("__main__")]
+    # The reproduction has no estimators of scikit-learn.
+    return [name for name in found if not name.endswith(("__main__", "dpmc.sklearn"))]
 
 
 def imported(environment: Path) -> subprocess.CompletedProcess[str]:
