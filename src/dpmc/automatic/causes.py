@@ -130,7 +130,7 @@ class Causes:
         return float(stats.chi2.isf(DOUBTS, len(self.sizes)))
 
     def ties(self, names: tuple[str, ...]) -> str:
-        """Which components the unknown directions are of, if most directions are known."""
+        """Components that the unknown directions are of, if most directions are known."""
         most = 2 * self.unknown > len(self.sizes) or len(self.tied) == len(self.sizes)
         if most or not self.tied:
             return ""

@@ -256,7 +256,7 @@ def _sides(text: str) -> tuple[list[Any], list[Any]]:
         left, right = list(parsed.lhs), list(parsed.rhs)
         for term in (*left, *right):
             term.factors  # noqa: B018  # parts that are separated by | have none
-    except Exception as error:
+    except Exception as error:  # of the parser, whatever a formula holds
         reason = "" if isinstance(error, AttributeError) else f": {_plain(error)}"
         if "`.` operator" in reason:
             reason = ": name the columns"
@@ -317,7 +317,7 @@ def _refused(text: str) -> Iterator[None]:
     """Refuse a formula that fails on a made-up table: private rows find it as it was there."""
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # of the engine, on made-up rows
         raise DpmcError(
             f"`formula` must be one that its columns can be put into, got {text!r}: {_plain(error)}"
         ) from None

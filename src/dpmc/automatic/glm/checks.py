@@ -1,4 +1,4 @@
-"""What released numbers say of the model of a regression: variance, mean and residuals."""
+"""Checks of the model of a regression by released numbers: variance, mean and residuals."""
 
 from __future__ import annotations
 

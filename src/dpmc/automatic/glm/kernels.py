@@ -103,7 +103,7 @@ def lengths(
 
 @njit
 def _offset(x: Any, numbers: Any) -> float:
-    """What is known of the linear predictor of a row."""
+    """Known part of the linear predictor of a row."""
     column = int(numbers[OFFSET])
     return x[column] - numbers[CENTRE] if column else 0.0
 

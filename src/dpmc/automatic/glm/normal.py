@@ -43,7 +43,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Observed:
-    """What was released of the likelihood at one point.
+    """Releases of the likelihood at one point.
 
     Parameters
     ----------
