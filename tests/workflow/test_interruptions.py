@@ -8,8 +8,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.slow
 PAPER = "raisa2021dphmc"
 CHAIN = f"results/tiny/{PAPER}/chains/comparison/plane/dp_hmc/eps=2/seeds=0-1.parquet"
 METRICS = f"results/tiny/{PAPER}/metrics/comparison/plane.parquet"
+Found = TypeVar("Found")
 # How long anything here may take, in seconds.
 LONGEST = 300
 
@@ -35,11 +37,13 @@ def contents(results: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if not name.startswith(aside)}
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
+def wait_until(condition: Callable[[], Found], what: str) -> Found:
+    """Return the first value of a condition that is true."""
     deadline = time.monotonic() + LONGEST
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
+    return found
 
 
 @contextmanager
@@ -64,11 +68,17 @@ def running(project: Project) -> Iterator[subprocess.Popen[str]]:
 
 def chain_jobs(run: subprocess.Popen[str]) -> list[psutil.Process]:
     """Return the processes of a run that make chains."""
+    found = []
     try:
         below = psutil.Process(run.pid).children(recursive=True)
-        return [p for p in below if p.cmdline()[-1:] and p.cmdline()[-1].endswith(".chain.py")]
     except psutil.NoSuchProcess:
         return []
+    for process in below:
+        # A process that ends meanwhile has no command line, or is not there any more.
+        with suppress(psutil.NoSuchProcess):
+            if "".join(process.cmdline()[-1:]).endswith(".chain.py"):
+                found.append(process)
+    return found
 
 
 def test_a_killed_run_and_a_killed_job_change_no_byte(tiny: Project, tmp_path: Path) -> None:
@@ -82,8 +92,7 @@ def test_a_killed_run_and_a_killed_job_change_no_byte(tiny: Project, tmp_path: P
     assert "--unlock" in done.stdout
     project.made("--unlock", config=TINY)
     with running(project) as run:
-        wait_until(lambda: chain_jobs(run), "no chain began")
-        chain_jobs(run)[0].kill()
+        wait_until(lambda: chain_jobs(run), "no chain began")[0].kill()
         said, _ = run.communicate(timeout=LONGEST)
     assert run.returncode != 0
     assert "Error in rule chain" in said
