@@ -33,7 +33,7 @@ def record(fit: Fit) -> dict[str, Any]:
     """Facts of a fit; see `Fit.record`."""
     table = fit.summary().to_dataframe()
     facts = {
-        "guarantee": {**asdict(fit.guarantee), "unit": "one row", "mu": fit.plan.mu},
+        "guarantee": {**asdict(fit.guarantee), "mu": fit.plan.mu},
         "posterior": table.where(table.notna(), None).to_dict("index"),
         "remarks": fit.remarks,
         "status": fit.status,

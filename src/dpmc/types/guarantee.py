@@ -76,11 +76,15 @@ class Guarantee:
         Accountant that proves it; empty where there is nothing to prove.
     outside : tuple of str
         Uses of the private data that the guarantee does not cover.
+    unit : str
+        What is protected: ``"row"``, or what each several rows may belong to, as ``"patient"``.
 
     Examples
     --------
     >>> print(Guarantee(4.0, 1e-6, accountant="gaussian"))
     (4, 1e-06)-DP, substitution of one row
+    >>> Guarantee(4.0, 1e-6, unit="patient").relation
+    'substitution of one patient'
     >>> Guarantee(float("inf"), 0.0).private
     False
     """
@@ -90,16 +94,22 @@ class Guarantee:
     neighbours: Neighbours = "replace"
     accountant: str = ""
     outside: tuple[str, ...] = ()
+    unit: str = "row"
 
     @property
     def private(self) -> bool:
         """Whether there is a finite epsilon."""
         return math.isfinite(self.epsilon)
 
+    @property
+    def relation(self) -> str:
+        """How neighbouring data sets differ, in words."""
+        return NEIGHBOURS[self.neighbours].replace(" row", f" {self.unit}")
+
     def __str__(self) -> str:
         if not self.private:
             return "no privacy guarantee (epsilon = inf)"
-        text = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {NEIGHBOURS[self.neighbours]}"
+        text = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {self.relation}"
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 
