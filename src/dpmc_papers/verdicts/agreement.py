@@ -11,7 +11,13 @@ from __future__ import annotations
 import math
 
 from dpmc_papers.verdicts.bootstrap import Measurement
-from dpmc_papers.verdicts.decision import Decision, runs_in_words, runs_until, student
+from dpmc_papers.verdicts.decision import (
+    Decision,
+    runs_in_words,
+    runs_until,
+    student,
+    without_uncertainty,
+)
 from dpmc_papers.verdicts.verdict import CONTRADICTED, REPRODUCED, UNDECIDED
 
 # A number that is wrong by this, on a scale of logarithms, must not be called reproduced.
@@ -53,8 +59,7 @@ def compare(
         said = f"{ours:.7g} ({measurement.setting}), to be within {low:.7g} and {high:.7g}"
         return Decision(REPRODUCED if same else CONTRADICTED, said, ours, 0.0, resolution=1.0)
     if measurement.runs == 1 or math.isnan(measurement.se):
-        lacking = "from a single run" if measurement.runs == 1 else "in no finite resample"
-        return Decision(UNDECIDED, f"{lacking}: no uncertainty", ours)
+        return Decision(UNDECIDED, without_uncertainty(measurement), ours)
     error = math.hypot(measurement.se, measurement.limit_se)
     single = student(measurement.runs, error_rate) * error
     joint = student(measurement.runs, error_rate / (2 * family)) * error

@@ -25,7 +25,7 @@ class Measurement:
         In words, for the reason.
     estimate : float
     se : float
-        Bootstrap standard error on the scale; 0 for an exact value.
+        Bootstrap standard error on the scale; 0 for an exact value, NaN where it is not defined.
     runs : int
         Replicates it rests on; 0 for an exact value.
     scale : Scale
@@ -52,14 +52,23 @@ def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLA
     """Turn an estimate that is followed by its bootstrap copies into a measurement.
 
     `name` is the setting in words; `rows` are the runs, for the number of replicates; the standard
-    error is taken on `scale`.
+    error is taken on `scale`. It is not defined where the estimate or a copy is infinite there.
     """
-    copies = scale(estimates[1:])
-    copies = copies[np.isfinite(copies)]
+    on_scale = scale(estimates)
+    copies = on_scale[1:]
+    copies = copies[~np.isnan(copies)]  # a resample may miss a group
     runs = replicates_of(rows)
-    se = float(np.std(copies, ddof=1)) if runs > 1 and len(copies) > 1 else math.nan
+    defined = math.isfinite(on_scale[0]) and bool(np.isfinite(copies).all())
+    se = float(np.std(copies, ddof=1)) if runs > 1 and len(copies) > 1 and defined else math.nan
     se *= math.sqrt(runs / (runs - 1)) if runs > 1 else 1.0  # resamples of few runs vary less
     return Measurement(name, float(estimates[0]), se, runs, scale)
+
+
+def quotient(top: Array, bottom: Array) -> Array:
+    """Ratios of estimates and of their copies; anything over zero is infinite, also zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.asarray(top / bottom)
+    return np.where((top == 0) & (bottom == 0), math.inf, ratios)
 
 
 def replicates_of(rows: pd.DataFrame) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, replicates_of
+from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient, replicates_of
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     Rule,
@@ -50,11 +49,11 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             continue
         for values, groups in shared_settings(sides, by):
             top, bottom = evidence.resample(groups, rule["metric"], statistic)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                quotient = top / bottom
             parts = [name_of({}, by, values)] if by else []
             name = ", ".join([f"{words(below)} over {words(above)}", *parts])
-            measurements.append(measured(name, quotient, fewest_replicates(groups), LOG))
+            measurements.append(
+                measured(name, quotient(top, bottom), fewest_replicates(groups), LOG)
+            )
     return or_not_run(measurements, lacking, rule)
 
 

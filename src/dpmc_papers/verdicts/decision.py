@@ -29,7 +29,7 @@ class Decision:
         The measurement closest to a limit or furthest beyond it, and its standard error.
     runs_needed : float
         How many runs would decide what is undecided, were the measured values exact: NaN where
-        it is decided, infinite where no number of runs here would.
+        it is decided, infinite where no number of runs here would, or none is known to.
     resolution : float
         Of a printed number: the smallest factor between print and the truth that is not called
         reproduced in 95 % of repetitions; NaN of a claim.
@@ -54,7 +54,8 @@ def decide(
 
     A claim says that a quantity lies within limits at every one of K settings, or at all but m.
     It is reproduced if intervals within the limits establish it at K - m settings, and
-    contradicted if intervals beyond them do at more than m. The levels of the intervals are those
+    contradicted if intervals beyond them do at more than m. A setting whose uncertainty is not
+    defined is none of either. The levels of the intervals are those
     of partial conjunction tests by Bonferroni: ``error_rate / (m + 1)`` at each setting to
     reproduce it (a claim about every setting needs no correction, as an intersection-union test),
     ``error_rate / (K - m)`` to contradict it. Both rates hold however the settings depend on each
@@ -74,8 +75,9 @@ def decide(
     spared = math.floor(exceptions * count + 1e-9)
     for_it, against = error_rate / (spared + 1), error_rate / (count - spared)
     margins = [_margin(entry, low, high) for entry in measurements]
-    holding = [m >= _slack(e, for_it) for m, e in zip(margins, measurements, strict=True)]
-    beyond = [m < -_slack(e, against) for m, e in zip(margins, measurements, strict=True)]
+    pairs = list(zip(margins, measurements, strict=True))
+    holding = [_slack(e, for_it) < math.inf and m >= _slack(e, for_it) for m, e in pairs]
+    beyond = [m < -_slack(e, against) for m, e in pairs]
     worst = min(range(count), key=lambda k: (not beyond[k], holding[k], margins[k]))
     ours = measurements[worst]
     parts = []
@@ -94,8 +96,15 @@ def decide(
     else:
         verdict = UNDECIDED
         needed = _needed(measurements, margins, spared, (for_it, against))
-        parts.append(_runs_in_words(needed, margins[worst] >= 0))
+        if math.isfinite(slack) or ours.runs == 1:
+            parts.append(_runs_in_words(needed, margins[worst] >= 0))
     return Decision(verdict, "; ".join(parts), ours.estimate, ours.natural_se, needed)
+
+
+def without_uncertainty(entry: Measurement) -> str:
+    """In words why nothing is decided."""
+    why = "from a single run" if entry.runs == 1 else "not finite in every resample"
+    return f"{why}: no uncertainty"
 
 
 def runs_in_words(needed: float) -> str:
@@ -148,9 +157,9 @@ def _needed(
 
 def _runs_at(entry: Measurement, margin: float, level: float) -> float:
     """Runs after which the interval of one setting keeps clear of the limit."""
-    if entry.runs == 0 or math.isinf(margin):
-        return float(entry.runs)
-    if entry.runs == 1 or math.isnan(entry.se):
+    if entry.runs == 0:
+        return 0.0
+    if entry.runs == 1 or math.isnan(entry.se) or math.isinf(margin):
         return math.inf
     return runs_until(entry, abs(margin), level)
 
@@ -181,8 +190,7 @@ def _interval(entry: Measurement, slack: float) -> str:
     if entry.runs == 0:
         return ""
     if math.isinf(slack):
-        lacking = "from a single run" if entry.runs == 1 else "in no finite resample"
-        return f" {lacking}: no uncertainty"
+        return f" {without_uncertainty(entry)}"
     middle = entry.scale.of(entry.estimate)
     low, high = entry.scale.back(middle - slack), entry.scale.back(middle + slack)
     return f", interval {low:.3g} to {high:.3g} from {entry.runs} runs"

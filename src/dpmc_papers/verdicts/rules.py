@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, replicates_of
+from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient, replicates_of
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -123,7 +123,6 @@ def _ratio(
     statistic = str(rule.get("statistic", "median"))
     estimates = evidence.resample([top, *rest], rule["metric"], statistic)
     versus = np.max if rule.get("versus", "max") == "max" else np.min
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = estimates[0] / versus(np.stack(estimates[1:]), axis=0)
+    ratios = quotient(estimates[0], versus(np.stack(estimates[1:]), axis=0))
     smallest = min([top, *rest], key=replicates_of)
-    return measured(name, quotient, smallest, LOG)
+    return measured(name, ratios, smallest, LOG)

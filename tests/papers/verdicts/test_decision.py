@@ -149,6 +149,53 @@ def test_the_runs_that_would_decide_do():
     assert "from a single run: no uncertainty" in one.reason
 
 
+@pytest.mark.parametrize("estimate", [0.0, 0.5, 2.0, math.inf, math.nan])
+@pytest.mark.parametrize(("se", "runs"), [(math.nan, 10), (math.inf, 10), (0.1, 1), (math.nan, 1)])
+@pytest.mark.parametrize(("low", "high"), [(1.0, math.inf), (-math.inf, 1.0), (0.9, 1.1)])
+def test_an_undefined_uncertainty_decides_nothing(estimate, se, runs, low, high):
+    """Alone and beside settings that are established, as a claim and as a printed number."""
+    entry = measured(estimate, se, runs, scale=LOG)
+    sure = measured(1.0, 1e-6, scale=LOG)
+    assert decide([entry], low, high, 0.05).verdict == "undecided"
+    assert decide([entry, sure], low / 2, 2 * high, 0.05).verdict == "undecided"
+    if math.isfinite(low) and math.isfinite(high):
+        assert compare(entry, low, high, 0.05).verdict == "undecided"
+
+
+def rare(rng: np.random.Generator, shares: tuple[float, float], runs_each: int) -> str:
+    """Verdict on "the first is at least the second", of runs that seldom reach anything."""
+    sides = [rng.random(runs_each) * (rng.random(runs_each) < share) for share in shares]
+    rows = pd.concat(
+        runs(values, algorithm=name) for name, values in zip(("a", "b"), sides, strict=True)
+    )
+    rule = {
+        "kind": "ratio",
+        "metric": "mmd",
+        "statistic": "mean",
+        "numerators": [{"algorithm": "a"}],
+        "denominators": [{"algorithm": "b"}],
+    }
+    return judge(Context({}, rows), [{"rule": rule, "low": 1}])["verdict"][0]
+
+
+@pytest.mark.parametrize("runs_each", [10, 20])
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_ratios_over_events_that_most_runs_lack_keep_the_error_rate(share, runs_each):
+    """Two groups of one law: 0.05 of 300 repeats at most, of which 32 are exceeded by 1 in 1e4.
+
+    With infinite ratios taken for sure, 0.08 to 0.28 of them were reproduced.
+    """
+    rng = np.random.default_rng(int(1000 * share) + runs_each)
+    found = [rare(rng, (share, share), runs_each) for _ in range(300)]
+    assert found.count("reproduced") <= 32
+    assert found.count("contradicted") <= 32
+    assert "not run" not in found
+
+
+def test_a_ratio_of_two_zeros_was_run_and_is_undecided():
+    assert rare(np.random.default_rng(1), (0.0, 0.0), 10) == "undecided"
+
+
 def test_the_error_rate_is_that_of_a_whole_series(monkeypatch):
     """All cells of a series share the rate of contradictions, as do all rows."""
     families = []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dpmc_papers.verdicts.bootstrap import Measurement, measured
+from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient
 from dpmc_papers.verdicts.comparisons import fewest_replicates, shared_settings
 from dpmc_papers.verdicts.evidence import (
     Evidence,
@@ -50,10 +48,8 @@ def follows(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         ahead = pair if means[0] > means[1] else pair[::-1]
         statistic = str(rule.get("statistic", "mean"))
         top, bottom = evidence.resample(ahead, rule["metric"], statistic)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient = top / bottom
         larger = rule["groups"][0 if means[0] > means[1] else 1]
         name = ", ".join([f"{words(larger)} ahead", *([name_of({}, by, values)] if by else [])])
-        measurements.append(measured(name, quotient, fewest_replicates(ahead), LOG))
+        measurements.append(measured(name, quotient(top, bottom), fewest_replicates(ahead), LOG))
     lacking = [words(s) for s, g in zip(rule["groups"], groups, strict=True) if g.empty]
     return or_not_run(measurements, lacking or [f"settings with {guide['metric']}"], rule)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpmc import registry
-from dpmc_papers.verdicts.bootstrap import Measurement, measured
+from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -80,10 +80,10 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             continue
         medians = np.stack(evidence.resample(groups, rule["metric"], "median"))
         medians = medians.reshape(len(methods), len(problems), -1)
-        worst = (medians / medians.min(axis=0)).max(axis=1)
+        worst = quotient(medians, medians.min(axis=0)).max(axis=1)
         for k, other in enumerate(rule["others"], start=1):
             name = f"against {name_of({'method': other}, by, values)}"
-            measurements.append(measured(name, worst[0] / worst[k], compared, LOG))
+            measurements.append(measured(name, quotient(worst[0], worst[k]), compared, LOG))
     missing = ["two problems with " + ", ".join(words({"method": m}) for m in methods)]
     return or_not_run(measurements, missing, rule)
 
