@@ -64,6 +64,6 @@ def _differences(made: pd.DataFrame, path: Path) -> list[str]:
 
 def _power_in_words(table: pd.DataFrame) -> str:
     shown = table.copy()
-    for name in shown.columns[3:]:
+    for name in shown.columns[4:]:
         shown[name] = [f"{100 * value:.0f} %" for value in shown[name]]
     return shown.to_string(index=False)

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from dpmc_papers.pipeline.results import Context
 
 # Factors by which print is made wrong: on numbers, on their odds if they are shares.
-FACTORS = (1.3, 2.0)
+FACTORS = (1.1, 1.2, 1.3, 2.0)
 ANOTHER_METHOD = "number of another method"
 REVERSED = "axis reversed"
-NEAR = ", as good as the same"
+# By how much two printed numbers differ.
+DISTANCES = {1.1: "within 1.1", 1.3: "1.1 to 1.3", 2.0: "1.3 to 2", math.inf: "over 2"}
 DEALT = "runs dealt at random"
-COLUMNS = ("what", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
+# Which numbers are changed.
+ALL = "all"
+COLUMNS = ("what", "of", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
 # Claims about the order of groups of runs, which runs dealt at random do not have.
 ORDERS = ("ratio", "order", "follows", "regret", "difference")
 # What verdicts beside print are counted as.
@@ -78,17 +81,10 @@ class _Cell:
         scale = self.measurement.scale
         return (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
 
-    def told_from(self, other: _Cell, error_rate: float) -> str:
-        """In words whether two printed numbers differ by more than what is noticed."""
-        entry = replace(self.measurement, limit_se=other.measurement.limit_se)
-        middle = (self.entry["low"] + self.entry["high"]) / 2
-        resolution = compare(
-            replace(entry, estimate=middle), self.entry["low"], self.entry["high"], error_rate
-        ).resolution
-        # What is printed the same is no difference.
-        apart = abs(other.middle - self.middle) - 2 * self.width
-        near = apart < math.log(resolution)
-        return NEAR if near else ""
+    def apart(self, other: _Cell) -> str:
+        """In words by how much two printed numbers differ."""
+        factor = math.exp(min(abs(other.middle - self.middle), 700.0))
+        return next(words for limit, words in DISTANCES.items() if factor <= limit)
 
     def printed_as_it_is(self, error_rate: float) -> bool:
         """Whether the number that is printed is reproduced."""
@@ -111,7 +107,7 @@ def table(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
 
 
 def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
-    """What becomes of reproduced numbers once print is changed, by metric and change.
+    """What becomes of printed numbers once print is changed, by metric and change.
 
     Parameters
     ----------
@@ -123,19 +119,18 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``COLUMNS``: the metric, the change, how many changed numbers had been reproduced,
-        and the shares of them that still are, are undecided and are contradicted. Every number is
-        changed up and down, and replaced by those of all other methods at the same setting; that
-        an axis is reversed is noticed of a row if it is of one of its numbers. Numbers that are
-        nearer to the right one than its resolution are counted apart: nobody can tell them from
-        it.
+        Columns ``COLUMNS``: the metric, the change, whether of all numbers or of those that are
+        reproduced as they are printed, how many were changed, and the shares of them that are
+        reproduced then, undecided and contradicted. Every number is multiplied and divided by
+        ``FACTORS``, replaced by those of all other methods at the same setting, and by that at
+        the opposite end of its axis; the last two by how far apart the two are in print.
     """
     parts = Parts(context.metrics)
     rows = [
-        (metric, change, verdict)
+        row
         for block in printed_series.judged(published)
         for cells in [_measured(block, published, parts, context)]
-        for metric, change, verdict in _changed(block, cells, float(published["error_rate"]))
+        for row in _changed(block, cells, float(published["error_rate"]))
     ]
     return _shares(rows)
 
@@ -160,7 +155,7 @@ def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 1
             for variant in entry.get("variants", [AS_PUBLISHED]):
                 evidence = evidence_for(entry, variant, published, parts, context)
                 verdict = decision_on(entry, variant, published, evidence).verdict
-                found.append((_kind_of(entry), DEALT, AS_OF_PRINT.get(verdict, verdict)))
+                found.append((_kind_of(entry), DEALT, ALL, AS_OF_PRINT.get(verdict, verdict)))
     return _shares(found)
 
 
@@ -206,45 +201,30 @@ def _measured(
 
 def _changed(
     block: Mapping[str, Any], cells: list[_Cell], error_rate: float
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str, str, str]]:
     metric = block["rule"].get("metric", "")
     for cell in cells:
-        own = cell.measurement.limit_se
-        if not cell.printed_as_it_is(error_rate):
-            continue
-        for factor in FACTORS:
-            for sign in (-1, 1):
-                middle = cell.middle + sign * math.log(factor)
-                yield metric, f"times {factor:g}", cell.against(middle, own, error_rate)
-        for other in cells:
-            if other.point == cell.point and _differs_by_method(cell, other):
-                limit_se = other.measurement.limit_se
-                change = ANOTHER_METHOD + cell.told_from(other, error_rate)
-                yield metric, change, cell.against(other.middle, limit_se, error_rate)
-    for change, verdict in _reversed(cells, error_rate):
-        yield metric, change, verdict
+        groups = (ALL, REPRODUCED) if cell.printed_as_it_is(error_rate) else (ALL,)
+        for change, middle, limit_se in _changes(cell, cells):
+            verdict = cell.against(middle, limit_se, error_rate)
+            for group in groups:
+                yield metric, change, group, verdict
 
 
-def _reversed(cells: list[_Cell], error_rate: float) -> Iterator[tuple[str, str]]:
-    """What becomes of each row with a reproduced number once its axis is reversed.
-
-    It is contradicted if one of its numbers is, and reproduced if all that were still are.
-    """
-    for name in dict.fromkeys(cell.row for cell in cells):
-        row = [cell for cell in cells if cell.row == name]
-        pairs = [
-            (cell, mirror)
-            for cell, mirror in zip(row, row[::-1], strict=True)
-            if cell is not mirror and cell.printed_as_it_is(error_rate)
-        ]
-        if not pairs:
-            continue
-        found = [c.against(m.middle, m.measurement.limit_se, error_rate) for c, m in pairs]
-        told = all(cell.told_from(mirror, error_rate) for cell, mirror in pairs)
-        outcome = CONTRADICTED if CONTRADICTED in found else UNDECIDED
-        if set(found) == {REPRODUCED}:
-            outcome = REPRODUCED
-        yield REVERSED + (NEAR if told else ""), outcome
+def _changes(cell: _Cell, cells: list[_Cell]) -> Iterator[tuple[str, float, float]]:
+    """Change of a number in words, and what is printed then, with its standard error."""
+    for factor in FACTORS:
+        for sign in (-1, 1):
+            middle = cell.middle + sign * math.log(factor)
+            yield f"times {factor:g}", middle, cell.measurement.limit_se
+    for other in cells:
+        if other.point == cell.point and _differs_by_method(cell, other):
+            change = f"{ANOTHER_METHOD}, {cell.apart(other)}"
+            yield change, other.middle, other.measurement.limit_se
+    row = [one for one in cells if one.row == cell.row]
+    mirror = row[len(row) - 1 - row.index(cell)]
+    if mirror is not cell:
+        yield f"{REVERSED}, {cell.apart(mirror)}", mirror.middle, mirror.measurement.limit_se
 
 
 def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
@@ -257,11 +237,15 @@ def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
     )
 
 
-def _shares(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
-    changed = pd.DataFrame(rows, columns=["what", "change", "verdict"])
+def _shares(rows: list[tuple[str, str, str, str]]) -> pd.DataFrame:
+    changed = pd.DataFrame(rows, columns=["what", "change", "of", "verdict"])
+    changes = [*(f"times {factor:g}" for factor in FACTORS), DEALT]
+    changes += [f"{c}, {d}" for c in (ANOTHER_METHOD, REVERSED) for d in DISTANCES.values()]
+    changed["what"] = pd.Categorical(changed["what"], changed["what"].unique())
+    changed["change"] = pd.Categorical(changed["change"], changes)
     records = []
-    for (what, change), part in changed.groupby(["what", "change"], sort=False):
+    for key, part in changed.groupby(["what", "of", "change"], observed=True):
         kept = part["verdict"][part["verdict"].isin([REPRODUCED, UNDECIDED, CONTRADICTED])]
         shares = [float((kept == name).mean()) for name in (REPRODUCED, UNDECIDED, CONTRADICTED)]
-        records.append((what, change, len(kept), *shares))
+        records.append((*key, len(kept), *shares))
     return pd.DataFrame(records, columns=list(COLUMNS))
