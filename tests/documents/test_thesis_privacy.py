@@ -53,6 +53,28 @@ def test_densities_have_another_sensitivity_than_their_logarithms():
     assert paid == pytest.approx(0.867, abs=1e-3)
 
 
+def test_the_delta_of_the_draft_counts_the_mean_of_a_loss_twice():
+    """tau = 0.1, alpha = 1/2, n = 100,000: noise of tau sqrt(n) = 31.6 times the sensitivity.
+
+    The exact bound allows 702 iterations at (4, 1e-6); with the mean of the draft it would 532.
+    """
+    z, epsilon = 0.1 * math.sqrt(1e5), 4.0
+
+    def delta(k: int, mean: float) -> float:
+        first, second = (
+            special.log_ndtr(-z * (epsilon - sign * k * mean) / math.sqrt(k))
+            for sign in (1, -1)
+        )
+        return math.exp(first) - math.exp(epsilon + second)
+
+    def most(mean: float) -> int:
+        return max(k for k in range(1, 1000) if delta(k, mean) <= 1e-6)
+
+    assert most(1 / (2 * z**2)) == 702
+    assert delta(702, 1 / (2 * z**2)) == pytest.approx(gaussian.delta({release(z): 702}, epsilon))
+    assert most(1 / z**2) == 532
+
+
 def decision_profile(s: float, z: float, epsilon: float) -> float:
     """Return the largest divergence of one decision under noise s, the ratio moving by s / z."""
 

@@ -6,9 +6,12 @@ docs/errata.md refers to these tests.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
 from scipy import stats
 
 from dpmc.diagnostics.mmd import squared_mmd
@@ -38,13 +41,43 @@ def test_the_circle_starts_81_log_units_below_its_mode():
     np.testing.assert_allclose(quartiles, [3.08, 3.23], atol=0.02)
 
 
-@pytest.mark.parametrize(("draws", "distance"), [(3, 1.6), (11, 0.84), (50, 0.40)])
-def test_few_draws_on_the_circle_have_their_mean_this_far_from_its_centre(draws, distance):
-    """Figure 6.7: the medians 0.84 to 1.5 are those of 3 to 11 independent draws."""
+# Squared radius of the ring of the posterior.
+RING = 9.976
+ROOT = Path(__file__).parents[2]
+
+
+def draws_worth(median: float) -> float:
+    """Return how many independent draws on the circle have a mean this far from its centre.
+
+    Two coordinates of a mean of k have variance RING / (2 k): the median of its distance is
+    sqrt(RING ln(2) / k).
+    """
+    return RING * math.log(2) / median**2
+
+
+@pytest.mark.parametrize("draws", [3, 15, 50])
+def test_few_draws_on_the_circle_have_their_mean_this_far_from_its_centre(draws):
     angle = stream(2, "mean", draws).uniform(0, 2 * np.pi, (20_000, draws))
-    means = math.sqrt(9.976) * np.hypot(np.cos(angle).mean(1), np.sin(angle).mean(1))
-    assert means.mean() == pytest.approx(distance, rel=0.05)
-    assert math.sqrt(np.pi * 9.976 / (4 * draws)) == pytest.approx(distance, rel=0.03)
+    means = math.sqrt(RING) * np.hypot(np.cos(angle).mean(1), np.sin(angle).mean(1))
+    assert draws_worth(float(np.median(means))) == pytest.approx(draws, rel=0.08)
+
+
+def test_median_chains_on_the_circle_are_worth_few_draws():
+    """Figure 6.7 in both states, as printed and as run: 3 to 15 draws, and 2 to 20."""
+    path = ROOT / "config/published/raisa2021thesis.yaml"
+    blocks = yaml.safe_load(path.read_text(encoding="utf-8"))["series"]
+    figures = [b for b in blocks if b.get("rule", {}).get("metric") == "mean_norm"]
+    boxes = [box for b in figures for row in b["cells"].values() for m in row.values() for box in m]
+    printed = sorted(draws_worth(middle) for _, middle, _ in boxes)
+    assert len(printed) == 12
+    assert printed[0] == pytest.approx(3.0, abs=0.1)
+    assert printed[-1] == pytest.approx(14.8, abs=0.1)
+    runs = pd.read_parquet(ROOT / "results/published/raisa2021thesis/runs.parquet")
+    runs = runs[runs["experiment"].isin(["text", "final"]) & runs["problem"].str.contains("circle")]
+    medians = runs.groupby(["experiment", "algorithm", "epsilon"])["mean_norm"].median()
+    ours = sorted(map(draws_worth, medians))
+    assert ours[0] == pytest.approx(1.8, abs=0.3)
+    assert ours[-1] == pytest.approx(20.1, abs=3)
 
 
 def hessian(function, at, h=1e-4):

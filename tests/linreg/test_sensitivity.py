@@ -179,6 +179,19 @@ def test_averaging_changes_the_sensitivity_that_the_thesis_says_it_keeps():
     assert found > 1.7 * statistics_sensitivity(1.0, 0.3, 2, "add_remove")
 
 
+@pytest.mark.parametrize(("size", "factor"), [(2, 1.41), (3, 1.89), (5, 2.26)])
+def test_a_row_that_is_replaced_in_a_block_moves_s_by_more(size, factor):
+    """By 4 (k - 1)/k in place of sqrt(2), with rows of length 1."""
+
+    def of(rows):
+        block = rows.sum(axis=-2, keepdims=True) / math.sqrt(rows.shape[-2])
+        return statistics(block, "s")
+
+    found = worst_change(of, (1.0, 0.3), 2, "replace", others=size - 1)
+    assert found == pytest.approx(factor * math.sqrt(2), rel=5e-3)
+    assert found == pytest.approx(4 * (size - 1) / size, rel=1e-3)
+
+
 def test_an_intercept_costs_less_than_the_bound_on_longer_rows():
     """n is public: its entry of S takes no noise."""
 
