@@ -107,6 +107,19 @@ def test_every_file_that_a_command_of_the_documentation_runs_is_there():
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
+def test_every_sentence_of_the_promise_has_a_test_that_is_there():
+    text = (ROOT / "docs/promise.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
+    rows = re.findall(r"^\| (?!sentence|---)(.*) \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) > 20
+    for sentence, named in rows:
+        tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", named)
+        assert tests, sentence
+        for path, name in tests:
+            tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+            assert name in {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}, name
+
+
 def test_the_index_lists_every_page():
     text = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"\]\((\w+\.md)", text))
