@@ -261,10 +261,14 @@ def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
     without = [one for one in parts if not one.guarantee.private]
     if without:
         return without[0].guarantee
-    tight = together(parts, delta)
+    first = parts[0].guarantee
+    tight = together(parts, delta, first.neighbours, first.unit)
     if tight.private:
         return tight
-    return together(parts, math.fsum(one.guarantee.delta for one in parts) * (1 + 2.0**-50))
+    added = math.fsum(one.guarantee.delta for one in parts) * (1 + 2.0**-50)
+    if added >= 1:
+        return tight
+    return together(parts, added, first.neighbours, first.unit)
 
 
 def _of_one_seed(runs: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> bool:

@@ -24,7 +24,6 @@ from dpmc.fits import Fit
 from dpmc.fitting import fit
 from dpmc.journals import Journal
 from dpmc.privacy import events
-from dpmc.privacy.accountants import gaussian
 from dpmc.privacy.budgets import GaussianBudget, paid_by
 from dpmc.privacy.clipped import Clipped, V, check_value, number
 from dpmc.privacy.ledger import Ledger
@@ -40,6 +39,7 @@ from dpmc.types import (
     check_epsilon_delta,
     collected,
     frames,
+    gaussian_curve,
     is_frame,
     is_integer,
     is_real,
@@ -152,7 +152,7 @@ class Session:
         found = []
         for entry in tuple(self._journal.entries):
             square = Fraction(entry["mu"]) ** 2
-            epsilon = gaussian.epsilon_of_loss(float(square) / 2, self.delta)
+            epsilon = gaussian_curve.epsilon_of_loss(float(square) / 2, self.delta)
             share = float(square / Fraction(self.mu) ** 2)
             level = _level_of(entry)
             what = entry["what"] + ("" if level is None else f" ({level[0]} = {level[1]})")
@@ -442,8 +442,8 @@ class Session:
     def _affordable(self, square: Fraction) -> float:
         """Largest epsilon, rounded down, of a part that costs at most `square` of mu^2."""
         loss = max(float(square) / 2, 0.0)
-        epsilon = min(float(gaussian.epsilon_of_loss(loss, self.delta)), self.epsilon)
-        while epsilon >= gaussian.LEAST_EPSILON:
+        epsilon = min(float(gaussian_curve.epsilon_of_loss(loss, self.delta)), self.epsilon)
+        while epsilon >= gaussian_curve.LEAST_EPSILON:
             if Fraction(GaussianBudget.of(epsilon, self.delta).mu) ** 2 <= square:
                 return epsilon
             epsilon *= 1 - 1e-8

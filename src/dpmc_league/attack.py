@@ -33,11 +33,11 @@ from dpmc.numerics import user_cache
 from dpmc.numerics.source_digest import code_digest
 from dpmc.privacy import events
 from dpmc.privacy.accountants import barker_pld, subsampled
-from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.empirical import mu_by_accuracy
 from dpmc.privacy.outcomes import Labels
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError
+from dpmc.types.gaussian_curve import epsilon_of_loss
 from dpmc_league import gate, neighbours
 from dpmc_league.neighbours import Pair
 from dpmc_league.submission import RIVALS, Records, Submission, Terms

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpmc.privacy import Releases, accounting, barker, gaussian, plan, sampled_gaussian
 from dpmc.privacy.audit import audit
 from dpmc.types import Budget, DpmcError
+from dpmc.types.roots import smallest_epsilon
 
 log_uniform = st.floats(-1, 1).map(lambda u: 10**u)
 
@@ -247,5 +248,5 @@ def test_smallest_epsilon_is_an_upper_bound(root):
     def delta_at(epsilon):
         return float(np.exp(-3 * (epsilon / root) ** 2))
 
-    found = accounting.smallest_epsilon(delta_at, math.exp(-3))
+    found = smallest_epsilon(delta_at, math.exp(-3))
     assert root <= found <= root * (1 + 2e-7)

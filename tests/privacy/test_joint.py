@@ -1,5 +1,6 @@
 """The joint guarantee of fits and releases, against exact compositions."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy import stats
 
 import dpmc
+from dpmc.comparison import joint
 from dpmc.privacy import GaussianBudget, Ledger, compose, gaussian
 from dpmc.privacy.accountants.gaussian import log_delta
 from dpmc.privacy.clipped import asserted
@@ -159,6 +161,58 @@ def test_relations_have_to_agree():
     with pytest.raises(DpmcError, match=r"part 1 must be private under .* got addition or removal"):
         compose([pure(1.0), add_remove], DELTA)
     assert compose([add_remove], DELTA, "add_remove").neighbours == "add_remove"
+
+
+def test_units_have_to_agree():
+    patient = Guarantee(1.0, 1e-7, accountant="gaussian", unit="patient")
+    message = "part 1 must protect one row, as all parts, got one patient: `unit` names"
+    with pytest.raises(DpmcError, match=message):
+        compose([pure(1.0), patient], DELTA)
+    with pytest.raises(DpmcError, match=r"part 0 must protect one patient, .* got one row"):
+        compose([pure(1.0), patient], DELTA, unit="patient")
+    with pytest.raises(DpmcError, match=r"`unit` must name what is protected, .* got ''"):
+        compose([], DELTA, unit="")
+    both = compose([patient, Ledger({gaussian(9.0): 1})], DELTA, unit="patient")
+    assert both.relation == "substitution of one patient"
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        "sampled_gaussian(9.0, batch_size=5, num_rows=100)",
+        "barker(0.5, clip_scale=0.1, batch_size=10, num_rows=100)",
+    ],
+)
+def test_batches_are_accounted_for_under_substitution_alone(batch):
+    message = "part 0 must have releases from all rows alone under addition or removal of one row"
+    with pytest.raises(DpmcError, match=message):
+        compose([((batch, 1),)], DELTA, "add_remove")
+    assert compose([((batch, 1),)], DELTA).private
+
+
+def test_a_comparison_has_the_sum_of_deltas_where_it_has_no_less():
+    """What is printed is a guarantee that `compose` has at that delta as well."""
+
+    def fit(epsilon, accountant, unit="row"):
+        guarantee = Guarantee(epsilon, DELTA, accountant=accountant, unit=unit)
+        return dpmc.Fit(np.zeros((1, 2, 1)), {}, {}, "complete", (), guarantee)
+
+    numerical = [fit(1.0, "subsampled"), fit(0.5, "subsampled")]
+    assert not compose(numerical, DELTA).private
+    assert "no privacy" not in str(compose(numerical, DELTA))
+    found = joint(numerical, DELTA)
+    assert found.epsilon == pytest.approx(1.5)
+    assert found.delta == pytest.approx(2 * DELTA)
+    assert compose(numerical, found.delta) == found
+    exact = [fit(1.0, "gaussian"), fit(0.5, "gaussian")]
+    assert joint(exact, DELTA) == compose(exact, DELTA)
+    assert joint(exact, DELTA).delta == DELTA
+    of_patients = [fit(1.0, "gaussian", "patient")] * 2
+    assert joint(of_patients, DELTA).unit == "patient"
+    with pytest.raises(DpmcError, match="part 1 must protect one row"):
+        joint([exact[0], of_patients[0]], DELTA)
+    half = dataclasses.replace(numerical[0], guarantee=Guarantee(1.0, 0.6, accountant="pld"))
+    assert not joint([half, half], DELTA).private
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from dpmc.privacy import accounting
 from dpmc.types import Array, DpmcError
+from dpmc.types.roots import smallest_epsilon
 
 MAX_POINTS = 2**21  # at positive losses
 TOLERANCE = 0.005  # by which halving the grid may move epsilon
@@ -116,7 +116,7 @@ def epsilon(noise_multiplier: float, num_rows: int, num_steps: int, delta: float
     coarse = math.inf
     for _ in range(1 + _MAX_HALVINGS):
         composed = _composed(noise_multiplier, num_rows, num_steps, delta, gap)
-        fine = accounting.smallest_epsilon(lambda value: _at(composed, value), delta)  # noqa: B023
+        fine = smallest_epsilon(lambda value: _at(composed, value), delta)  # noqa: B023
         if abs(fine - coarse) <= TOLERANCE * fine:
             return fine
         coarse, gap = fine, gap / 2

@@ -280,10 +280,7 @@ def _together(counts: Counts) -> Counts:
     whole = {
         event: noise[0]
         for event, count in counts.items()
-        if count
-        and not isinstance(event, BarkerEvent)
-        and (noise := events.noise_of(event)) is not None
-        and noise[1] == 1
+        if count and events.is_of_all_rows(event) and (noise := events.noise_of(event))
     }
     if len(whole) <= _MAX_KINDS:
         return counts

@@ -103,7 +103,8 @@ class GaussianBudget:
         DpmcError
             If epsilon is not finite and > 0, or no Gaussian noise has it, or delta not in (0, 1).
         """
-        from dpmc.privacy.accountants.gaussian import affordable_mean_loss, keeps, log_delta
+        from dpmc.privacy.accountants.gaussian import keeps
+        from dpmc.types.gaussian_curve import affordable_mean_loss, log_delta
 
         check_epsilon_delta(epsilon, delta)
         mu = math.sqrt(2 * affordable_mean_loss(epsilon, delta))

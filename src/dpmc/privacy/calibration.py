@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from dpmc import checks
 from dpmc.privacy import accounting
-from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases
 from dpmc.types import Budget, DpmcError, Guarantee
+from dpmc.types.gaussian_curve import affordable_mean_loss
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event

@@ -27,10 +27,10 @@ import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
 from dpmc import checks, plots
-from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
 from dpmc.privacy.runs import outcomes_of
 from dpmc.types import Array, DpmcError, Guarantee, is_real
+from dpmc.types.gaussian_curve import epsilon_of_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -218,6 +218,12 @@ def noise_of(event: Event) -> tuple[float, float] | None:
     return float(event.noise_multiplier), fraction
 
 
+def is_of_all_rows(event: Event) -> bool:
+    """Whether an event is a Gaussian release from all rows, and not from a batch of them."""
+    noise = noise_of(event) if not isinstance(event, BarkerEvent) else None
+    return noise is not None and noise[1] == 1
+
+
 def text(event: Event) -> str:
     """Event as text that `parse` reads back exactly."""
     if isinstance(event, BarkerEvent):

@@ -10,14 +10,10 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from dpmc import checks
-from dpmc.privacy.accountants.gaussian import (
-    affordable_mean_loss,
-    delta_of_loss,
-    epsilon_of_loss,
-    keeps,
-)
+from dpmc.privacy.accountants.gaussian import keeps
 from dpmc.privacy.published_noise import published_multiplier
 from dpmc.types import check_epsilon, check_epsilon_delta
+from dpmc.types.gaussian_curve import affordable_mean_loss, delta_of_loss, epsilon_of_loss
 
 Calibration = Literal["analytic", "published"]
 CALIBRATIONS: tuple[Calibration, ...] = get_args(Calibration)

@@ -23,12 +23,19 @@ class _Total:
     """Sum of the parts."""
 
     neighbours: Neighbours
+    unit: str
     counts: dict[Event, int] = field(default_factory=dict)
     bounded: list[Bounded] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
 
-    def add(self, counts: dict[Event, int]) -> None:
+    def add(self, counts: dict[Event, int], name: str) -> None:
         for event, count in counts.items():
+            if self.neighbours != "replace" and not events.is_of_all_rows(event):
+                raise DpmcError(
+                    f"{name} must have releases from all rows alone under "
+                    f"{NEIGHBOURS[self.neighbours]}, got {events.text(event)}, which is accounted "
+                    f"for under {NEIGHBOURS['replace']}"
+                )
             self.counts[event] = self.counts.get(event, 0) + count
 
 
@@ -36,6 +43,7 @@ def compose(
     parts: Iterable[Any],
     delta: float,
     neighbours: Neighbours = "replace",
+    unit: str = "row",
 ) -> Guarantee:
     """Guarantee of several fits and releases together.
 
@@ -58,17 +66,21 @@ def compose(
     neighbours : {"replace", "add_remove"}
         What the noise multipliers of ledgers and records are relative to; all that name a
         relation have to name this one.
+    unit : str
+        What these multipliers protect, as ``Guarantee.unit``; all that name a unit have to name
+        this one.
 
     Returns
     -------
     Guarantee
-        An upper bound; infinite where the parts have a larger delta already.
+        An upper bound. Its epsilon is infinite where the parts have a larger delta already: the
+        sum of theirs is one at which it is finite.
 
     Raises
     ------
     DpmcError
-        If a part has no guarantee or another relation, or is none of these; or if two parts have
-        a seed, which may be the same: with the same noise their difference has none.
+        If a part has no guarantee, another relation or another unit, or is none of these; or if two
+        parts have a seed, which may be the same: with the same noise their difference has none.
 
     Examples
     --------
@@ -82,19 +94,23 @@ def compose(
         raise DpmcError(f"`parts` must be a list of parts, got a {type(parts).__name__}")
     if neighbours not in NEIGHBOURS:
         raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
-    return together(_with_one_seed(parts), delta, neighbours)
+    if not isinstance(unit, str) or not unit:
+        raise DpmcError(f"`unit` must name what is protected, such as 'row', got {unit!r}")
+    return together(_with_one_seed(parts), delta, neighbours, unit)
 
 
-def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace") -> Guarantee:
+def together(
+    parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace", unit: str = "row"
+) -> Guarantee:
     """Joint guarantee, as of `compose`, of parts whose noise is known to be independent."""
-    total = _Total(neighbours)
+    total = _Total(neighbours, unit)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)
     outside = tuple(total.outside)
     counts = {event: count for event, count in total.counts.items() if count}
     if not total.bounded:
         name, epsilon = _releases(counts, delta)
-        return Guarantee(epsilon, delta, neighbours, name, outside)
+        return Guarantee(epsilon, delta, neighbours, name, outside, unit)
     epsilon = composed(counts, delta, total.bounded).epsilon
     # Where little delta is left, numerical composition loses more than the sum of epsilons.
     left = delta - math.fsum(one.delta for one in total.bounded)
@@ -102,7 +118,7 @@ def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "repla
         others = _releases(counts, left)[1] if counts else 0.0
         summed = math.fsum(one.epsilon for one in total.bounded) + others
         epsilon = min(epsilon, summed * (1 + 1e-15))
-    return Guarantee(epsilon, delta, neighbours, NAME, outside)
+    return Guarantee(epsilon, delta, neighbours, NAME, outside, unit)
 
 
 def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
@@ -131,10 +147,10 @@ def _releases(counts: Counts, delta: float) -> tuple[str, float]:
 def _take(part: Any, name: str, total: _Total) -> None:
     """Add a part to the total."""
     if isinstance(part, Ledger):
-        total.add(part.committed)
+        total.add(part.committed, name)
         return
     if isinstance(part, tuple | list):
-        total.add(events.parse(part))
+        total.add(events.parse(part), name)
         return
     guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)
     if not isinstance(guarantee, Guarantee):
@@ -149,12 +165,17 @@ def _take(part: Any, name: str, total: _Total) -> None:
             f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
             f"{NEIGHBOURS[guarantee.neighbours]}"
         )
+    if guarantee.unit != total.unit:
+        raise DpmcError(
+            f"{name} must protect one {total.unit}, as all parts, got one {guarantee.unit}: `unit` "
+            "names what all of them protect"
+        )
     total.outside |= dict.fromkeys(guarantee.outside)
     counts = _fixed(part, guarantee)
     if counts:
-        total.add(dict(counts))
+        total.add(dict(counts), name)
     elif guarantee.epsilon != 0 or guarantee.delta != 0:
-        _take_guarantee(guarantee, total)
+        _take_guarantee(guarantee, name, total)
 
 
 def _fixed(part: Any, guarantee: Guarantee) -> Counts:
@@ -174,13 +195,13 @@ def _fixed(part: Any, guarantee: Guarantee) -> Counts:
     return events.parse(getattr(part, "ledger", ())) if complete else {}
 
 
-def _take_guarantee(guarantee: Guarantee, total: _Total) -> None:
+def _take_guarantee(guarantee: Guarantee, name: str, total: _Total) -> None:
     """Add what only a guarantee is known of."""
     from dpmc.privacy.budgets import GaussianBudget
 
     exact = guarantee.accountant == "gaussian" and guarantee.epsilon > 0
     if exact and 0 < guarantee.delta < 1:
-        total.add(GaussianBudget.of(guarantee.epsilon, guarantee.delta).worst())
+        total.add(GaussianBudget.of(guarantee.epsilon, guarantee.delta).worst(), name)
     elif 0 <= guarantee.delta < 1 and 0 <= guarantee.epsilon < math.inf:
         total.bounded.append(Bounded(guarantee.epsilon, guarantee.delta))
     else:

@@ -18,9 +18,9 @@ import numpy as np
 from dpmc import checks
 from dpmc.numerics.compiled import kept
 from dpmc.privacy import smooth_sensitivity
-from dpmc.privacy.accountants.gaussian import delta_of_loss, epsilon_of_loss
 from dpmc.statsel.types import Mechanism
 from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee, check_delta, check_epsilon
+from dpmc.types.gaussian_curve import delta_of_loss, epsilon_of_loss
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 

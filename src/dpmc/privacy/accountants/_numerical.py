@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dpmc.privacy import accounting
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import Pair
 from dpmc.types import check_epsilon
+from dpmc.types.roots import smallest_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -43,4 +43,4 @@ class NumericalAccountant:
 
     def epsilon(self, counts: Counts, delta: float) -> float:
         """Upper bound on epsilon at `delta`."""
-        return accounting.smallest_epsilon(lambda epsilon: self.delta(counts, epsilon), delta)
+        return smallest_epsilon(lambda epsilon: self.delta(counts, epsilon), delta)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._whole import mean_loss
 from dpmc.types import check_delta, check_epsilon
+from dpmc.types.gaussian_curve import affordable_rho
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -18,15 +19,6 @@ REMARK = (
     "valid but loose: Gaussian releases add up in rho, and rho-zCDP gives "
     "epsilon = rho + 2 sqrt(rho ln(1/delta)); releases computed from a batch are refused"
 )
-
-
-def affordable_rho(epsilon: float, delta: float) -> float:
-    """Largest rho that implies (epsilon, delta)-DP (Bun and Steinke 2016, lemma 3.5).
-
-    ``(sqrt(epsilon + ln 1/delta) - sqrt(ln 1/delta))**2``, written without cancellation.
-    """
-    log_inverse = -math.log(delta)
-    return (epsilon / (math.sqrt(epsilon + log_inverse) + math.sqrt(log_inverse))) ** 2
 
 
 def delta(counts: Counts, epsilon: float) -> float:
