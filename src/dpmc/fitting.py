@@ -25,8 +25,10 @@ from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting, spending
 from dpmc.privacy.ledger import Noise, noise_of
+from dpmc.rows.persons import Persons
 from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
+from dpmc.shards.units import by_person
 from dpmc.types import (
     Array,
     Dataset,
@@ -94,6 +96,7 @@ def fit(
     progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    unit: Any = None,
     **params: Any,
 ) -> Fit:
     """Posterior of a model given private rows, under a privacy budget.
@@ -142,6 +145,10 @@ def fit(
         so itself.
     names : sequence of str
         Names of the components of theta, for tables and ArviZ; a model of `dpmc.model` has some.
+    unit : str or array_like of shape (n,), optional
+        What is protected in the place of a row, by the automatic method: whoever has one or several
+        of them. The name of a column of identifiers, which the model does not see, or identifiers
+        of persons. Their number is public, that of the rows is not (docs/persons.md).
     **params
         Parameters of the method, as in its ``Params``, and how its chains run: `accountant`,
         `num_iterations`, `max_iterations`, `num_threads` and `diagnostics`, as of
@@ -187,7 +194,7 @@ def fit(
     points = None if start is None else _numbers(start)
     if module is None:
         budget = _epsilon(epsilon), check_delta(delta, "the automatic method")
-        rows = _source(data, invalid_rows)
+        rows = _source(data, invalid_rows) if unit is None else _units(data, unit, invalid_rows)
         _check_columns(model, rows)
         num_rows = rows.num_rows
         with progress_bar.shown(progress, "% of the budget") as report:
@@ -204,6 +211,7 @@ def fit(
                 progress=report,
             )
     else:
+        refuse_unit(unit)
         if num_draws is not None:
             raise DpmcError(
                 "`num_draws` must be left out beside a `method`, whose draws are its iterations"
@@ -385,9 +393,9 @@ def check_names(names: Sequence[str], model: Model) -> tuple[str, ...]:
     return texts
 
 
-def _check_columns(model: Model, rows: Dataset | ShardedRows | Federation) -> None:
+def _check_columns(model: Model, rows: Dataset | ShardedRows | Persons | Federation) -> None:
     """Refuse rows of another number of columns than the model reads, where it says so."""
-    found = rows.num_columns if isinstance(rows, Federation) else num_columns(rows)
+    found = num_columns(rows)
     wanted = columns_of(model)
     if wanted not in (None, found):
         raise DpmcError(f"`data` must have {wanted} columns for model {model.name!r}, got {found}")
@@ -422,6 +430,18 @@ def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Fed
     if isinstance(data, str | os.PathLike):
         return open_rows(Path(data), invalid_rows=invalid_rows)
     return _rows(data, invalid_rows)
+
+
+def _units(data: Any, unit: Any, invalid_rows: InvalidRows) -> Persons:
+    if isinstance(data, Federation):
+        raise DpmcError("`unit` must be given to dpmc.federation, whose nodes have the persons")
+    return by_person(data, unit, invalid_rows)
+
+
+def refuse_unit(unit: Any) -> None:
+    """Refuse identifiers of persons beside a method, whose sums are over rows."""
+    if unit is not None:
+        raise DpmcError("`unit` must be None beside a `method`: the automatic method takes it")
 
 
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:

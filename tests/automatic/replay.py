@@ -17,6 +17,7 @@ from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
+from dpmc.rows.persons import Persons
 from dpmc.types import Dataset, Model
 
 
@@ -70,10 +71,12 @@ def search(
     seed: int,
     answers: Transcript | None = None,
     invalid_rows: str = "refuse",
+    unit: np.ndarray | None = None,
 ) -> tuple[Centre, Transcript]:
-    """Return what a search on rows finds, and its transcript."""
+    """Return what a search on rows, or the persons that they are of, finds, and its transcript."""
     ledger = Recording(GaussianBudget(mu), answers)
-    rows = WhitenedRows(model, Dataset.of("rows", x, invalid_rows))
+    data = Dataset.of("rows", x, invalid_rows)
+    rows = WhitenedRows(model, data if unit is None else Persons.of(data, unit, "person"))
     purse = Purse(ledger, np.random.default_rng(seed))
     centre = locate(rows, Prior.of(model), purse, np.zeros(model.dim))
     return centre, ledger.transcript

@@ -26,11 +26,16 @@ from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
+from dpmc.rows.persons import Persons
 from dpmc.rows.sources import Source
 from dpmc.shards.federation import Federation
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Model, Plan
+from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Model, Plan
 
 NAME = "automatic"
+# What a guarantee names as outside of it, of nodes.
+SEVERAL = "a %s with rows at several nodes"
+# Why persons may vary more than their rows.
+ALIKE = "rows of one person are alike, or "
 # Longest last step, in standard deviations of its own noise.
 FAR = 4.0
 # Most standard deviations by which the curvature, which changes by a share of 1/sqrt(n) over one of
@@ -40,7 +45,7 @@ BENT = 0.5
 
 def fit(
     model: Model,
-    dataset: Dataset | Source | Federation,
+    dataset: Dataset | Source | Persons | Federation,
     epsilon: float,
     delta: float,
     *,
@@ -58,10 +63,10 @@ def fit(
     Parameters
     ----------
     model : Model
-    dataset : Dataset, Source or Federation
-        The private rows, in memory, in files or at several nodes.
+    dataset : Dataset, Source, Persons or Federation
+        The private rows, in memory, in files, of persons, or at several nodes.
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget under substitution of one row, or person: all of it is spent.
     num_chains, num_draws : int
         Chains, and draws of each; they cost no privacy.
     start : ndarray of shape (d,), optional
@@ -101,7 +106,10 @@ def fit(
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
     outside += [] if nodes is None else nodes.outside
-    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    unit = unit_of(dataset)
+    outside += [] if nodes is None or unit == ROW else [SEVERAL % unit]
+    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside), unit=unit)
+    what = "rows" if unit == ROW else "persons"
     purse = Purse(ledger, streams.noise, nodes)
     spent: Plan
     with told(guarantee, ledger.records):
@@ -110,12 +118,12 @@ def fit(
                 num_draws, num_chains, streams.chain
             )
             spent = _nothing(model.dim)
-            remarks = [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta)]
+            remarks = [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta, what)]
         else:
             centre = locate(rows, prior, purse, point, progress)
             posterior = NoiseAware.of(centre, prior)
             draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
-            cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+            cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta, what)
             spent = _spent(centre, cost, dataset.num_rows)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
@@ -139,6 +147,12 @@ def fit(
             names=names,
             remarks=(*remarks, *_correlated(accepted), *few(draws)),
         )
+
+
+def unit_of(dataset: Dataset | Source | Persons | Federation) -> str:
+    """What is protected: a row, or what several rows belong to."""
+    first = dataset.nodes[0] if isinstance(dataset, Federation) else dataset
+    return first.unit if isinstance(first, Persons) else ROW
 
 
 def _spent(centre: Centre, cost: Cost, num_rows: int) -> Plan:
@@ -173,10 +187,10 @@ def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...])
         )
     if centre.dispersion > 1:
         yield (
-            f"Gradients of rows vary {centre.dispersion:.2g} times as the model says: another "
-            "variance, or another model, would describe the rows better. Intervals are wider for "
-            f"it, by a factor of {math.sqrt(centre.dispersion):.2g} where privacy does not widen "
-            "them."
+            f"Gradients of {cost.what} vary {centre.dispersion:.2g} times as the model says: "
+            f"{ALIKE if cost.what != 'rows' else ''}another variance, or another model, would "
+            "describe the rows better. Intervals are wider for it, by a factor of "
+            f"{math.sqrt(centre.dispersion):.2g} where privacy does not widen them."
         )
     yield from cost.remarks(causes, names)
 

@@ -35,6 +35,9 @@ class Cost:
     mu, delta : float
         The budget.
     num_rows : int
+        Of persons, where what is protected is theirs.
+    what : str
+        What these are called.
     """
 
     widening: Array
@@ -42,10 +45,17 @@ class Cost:
     mu: float
     delta: float
     num_rows: int
+    what: str = "rows"
 
     @classmethod
     def of(
-        cls, centre: Centre, posterior: NoiseAware, mu: float, num_rows: int, delta: float
+        cls,
+        centre: Centre,
+        posterior: NoiseAware,
+        mu: float,
+        num_rows: int,
+        delta: float,
+        what: str = "rows",
     ) -> Cost:
         """Cost of privacy in a posterior."""
         step, covariance = posterior.approximation()
@@ -60,7 +70,8 @@ class Cost:
             for one in (covariance, without)
         ]
         widening = widths[0] / np.maximum(widths[1], 1e-300)
-        return cls(np.maximum(widening, 1.0), centre.gradient_noise**-2, mu, delta, num_rows)
+        widening = np.maximum(widening, 1.0)
+        return cls(widening, centre.gradient_noise**-2, mu, delta, num_rows, what)
 
     @property
     def displacement(self) -> float:
@@ -108,7 +119,7 @@ class Cost:
             yield (
                 f"The budget does not carry this posterior: in {unknown} of {len(self.widening)} "
                 "directions the rows drown in noise, and the prior has the word. "
-                f"{causes.ties(names)}`dpmc.plan` tells the epsilon, or the number of rows, "
+                f"{causes.ties(names)}`dpmc.plan` tells the epsilon, or the number of {self.what}, "
                 "that would do."
             )
         elif widest > WORTH_HAVING:
@@ -116,17 +127,17 @@ class Cost:
             yield (
                 f"The budget does not carry this posterior: the widest interval is {widest:.3g} "
                 f"times what the rows allow. About epsilon {epsilon:.2g}, or {num_rows:,} such "
-                f"rows, would bring that to {WORTH_HAVING:g}."
+                f"{self.what}, would bring that to {WORTH_HAVING:g}."
             )
 
 
-def nothing_known(num_rows: int, mu: float, spread: float, delta: float) -> str:
+def nothing_known(num_rows: int, mu: float, spread: float, delta: float, what: str = "rows") -> str:
     """Warning of a budget whose counts are noise."""
     enough = fewest_rows(mu, spread)
     epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
     return (
-        "The budget does not carry this posterior: the noise of a count hides the number of rows, "
-        f"{num_rows:,}. No row was used, and the prior has the word. With less than about "
-        f"epsilon {epsilon:.2g}, or {math.ceil(enough):,} rows, nothing can be known of them; "
+        "The budget does not carry this posterior: the noise of a count hides the number of "
+        f"{what}, {num_rows:,}. No row was used, and the prior has the word. With less than about "
+        f"epsilon {epsilon:.2g}, or {math.ceil(enough):,} {what}, nothing can be known of them; "
         "`dpmc.plan` tells what would do."
     )

@@ -16,6 +16,7 @@ from dpmc.numerics.row_products import times
 from dpmc.privacy.clipped import Clipped, row_count, row_span, row_sum
 from dpmc.rows.compiled_gradients import FUSED, RowGradients
 from dpmc.rows.passes import Passes
+from dpmc.rows.persons import Persons
 from dpmc.rows.sources import Source, block_rows
 from dpmc.rows.vectors import clip_rows, norms, pack
 from dpmc.types import Array, Dataset, Model
@@ -34,11 +35,12 @@ class WhitenedRows:
     ----------
     model : Model
         The posterior, written for one row.
-    data : Dataset or Source
-        The private rows.
+    data : Dataset, Source or Persons
+        The private rows. Of persons what is summed, clipped and counted is the sum over the rows of
+        each, in the place of a row.
     """
 
-    def __init__(self, model: Model, data: Dataset | Source) -> None:
+    def __init__(self, model: Model, data: Dataset | Source | Persons) -> None:
         self.dim = model.dim
         self._passes = Passes(model, data)
         self.num_rows = self._passes.num_rows

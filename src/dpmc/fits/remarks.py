@@ -110,12 +110,12 @@ def weak(guarantee: Guarantee, num_rows: int) -> Iterator[str]:
     """Say where a guarantee protects nobody."""
     if guarantee.private and guarantee.epsilon > HUGE_EPSILON:
         yield (
-            f"An epsilon of {guarantee.epsilon:.3g} lets the odds of a guess about a row grow "
-            f"10^{guarantee.epsilon / math.log(10):.0f}-fold, more than there are people: choose "
-            "one of a few units at most."
+            f"An epsilon of {guarantee.epsilon:.3g} lets the odds of a guess about a "
+            f"{guarantee.unit} grow 10^{guarantee.epsilon / math.log(10):.0f}-fold, more than "
+            "there are people: choose one of a few units at most."
         )
     if guarantee.private and guarantee.delta * num_rows >= 1:
         yield (
             f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "
-            f"row of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
+            f"{guarantee.unit} of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Array, swapped
+from dpmc.types import ROW, Array, swapped
 
 if TYPE_CHECKING:
     from dpmc.fits.fit import Fit
@@ -97,7 +97,7 @@ def summarise(fit: Fit) -> Summary:
 
 def _facts(fit: Fit) -> Iterator[str]:
     yield f"Privacy: {fit.guarantee}."
-    plan = fit.plan
+    plan, unit = fit.plan, fit.guarantee.unit
     if "formula" in plan.likelihood:
         from dpmc.formulas.design import Design  # takes long: only where there is one
 
@@ -105,7 +105,8 @@ def _facts(fit: Fit) -> Iterator[str]:
     for stage in plan.stages:
         if "count" in stage:
             count, error = stage["count"], stage["standard_error"]
-            yield f"Rows that count: about {count:.0f} (standard error {error:.2g}, with noise)."
+            what = "Rows" if unit == ROW else "Persons"
+            yield f"{what} that count: about {count:.0f} (standard error {error:.2g}, with noise)."
     if plan.noise:
         yield f"Noise: {plan.noise}."
     if plan.statement:
@@ -119,7 +120,8 @@ def _facts(fit: Fit) -> Iterator[str]:
         yield f"Share of proposals accepted: {plan.acceptance:.3g}."
     if plan.clipped_share is not None:
         yield (
-            f"Share of rows that the last clip bound clips: about {plan.clipped_share:.2g} "
+            f"Share of {'rows' if unit == ROW else 'persons'} that the last clip bound clips: "
+            f"about {plan.clipped_share:.2g} "
             "(from counts released with noise)."
         )
     for name, one in fit.diagnostics.items():

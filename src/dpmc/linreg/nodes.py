@@ -21,10 +21,11 @@ from dpmc.linreg.types import NodeStatistics, NoisyStatistics
 from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import NodeNoise, NodeValues
+from dpmc.rows.persons import Persons
 from dpmc.rows.sources import InMemory, Source
 from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows
-from dpmc.types import NEIGHBOURS, Array, Dataset, Neighbours
+from dpmc.types import NEIGHBOURS, Array, Dataset, DpmcError, Neighbours
 
 
 def statistics_of(
@@ -50,9 +51,14 @@ def statistics_of(
 def statistics_of_nodes(federation: Federation, bounds: tuple[float, float]) -> NodeStatistics:
     """Add up the rows of each node by itself.
 
-    `federation`: nodes whose last column is the response. `bounds`: as of `statistics_of`.
+    `federation`: nodes whose last column is the response, of rows and not of persons. `bounds`: as
+    of `statistics_of`.
     """
-    found = [statistics_of(node, bounds) for node in federation.nodes]
+    found = []
+    for node in federation.nodes:
+        if isinstance(node, Persons):
+            raise DpmcError("`unit` must be None for nodes of a linear regression: use dpmc.fit")
+        found.append(statistics_of(node, bounds))
     return NodeStatistics(
         num_rows=np.concatenate([one.num_rows for one in found]),
         s=np.concatenate([one.s for one in found]),

@@ -18,6 +18,8 @@ import cloudpickle
 import numpy as np
 
 from dpmc.rows.compiled_gradients import RowGradients
+from dpmc.rows.person_gradients import PersonGradients
+from dpmc.rows.persons import Persons
 from dpmc.rows.sources import InMemory, Source, spans
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -150,16 +152,22 @@ class Passes:
     ----------
     model : Model
         The posterior, written for one row.
-    data : Dataset or Source
-        The private rows.
+    data : Dataset, Source or Persons
+        The private rows; the sums are over persons where these are of some.
     """
 
-    def __init__(self, model: Model, data: Dataset | Source) -> None:
+    def __init__(self, model: Model, data: Dataset | Source | Persons) -> None:
         self.model = model
-        self.source = source = InMemory(data) if isinstance(data, Dataset) else data
-        self.num_rows = source.num_rows
-        self._gradients = _compiled(model, source.num_columns)
+        self.num_rows = data.num_rows
         self._kept: Array | None = None
+        self._gradients: RowGradients
+        if isinstance(data, Persons):
+            self.source: Source = InMemory(data.rows)
+            # It has the features of its rows itself, and is given persons from here on.
+            self._gradients, self._kept = PersonGradients(model, data), data.rows.x
+            return
+        self.source = source = InMemory(data) if isinstance(data, Dataset) else data
+        self._gradients = _compiled(model, source.num_columns)
         if isinstance(source, InMemory):
             x, nan_rows = source.dataset.x, source.invalid_rows == "zero"
             free = self._gradients.model.features is None and x.T.flags.c_contiguous

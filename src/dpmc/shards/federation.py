@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from dpmc.privacy.nodes import NodeNoise, Sharing, check_sharing
 from dpmc.rng import Streams
+from dpmc.rows.persons import Persons
 from dpmc.shards.rows import ShardedRows
+from dpmc.shards.units import by_person
 from dpmc.types import Dataset, DpmcError, InvalidRows
 
 
@@ -18,18 +20,18 @@ class Federation:
 
     Parameters
     ----------
-    nodes : tuple of Dataset or ShardedRows
+    nodes : tuple of Dataset, ShardedRows or Persons
     sharing : {"secure", "local"}
     colluding : int
     """
 
-    nodes: tuple[Dataset | ShardedRows, ...]
+    nodes: tuple[Dataset | ShardedRows | Persons, ...]
     sharing: Sharing
     colluding: int
 
     @property
     def num_rows(self) -> int:
-        """Rows of all nodes; the number of each is public."""
+        """Rows, or persons, of all nodes; the number of each is public."""
         return sum(node.num_rows for node in self.nodes)
 
     @property
@@ -65,6 +67,7 @@ def federation(
     sharing: Sharing = "secure",
     colluding: int | None = None,
     invalid_rows: InvalidRows = "refuse",
+    unit: str | Sequence[Any] | None = None,
 ) -> Federation:
     """Rows that stay at several nodes, to be given to `dpmc.fit` in the place of rows.
 
@@ -87,6 +90,10 @@ def federation(
         names that as outside of it.
     invalid_rows : {"refuse", "zero"}
         Of arrays, as in `Dataset`.
+    unit : str or sequence of array_like, optional
+        What is protected in the place of a row, as of `dpmc.fit`: a column of every node, or the
+        identifiers of the rows of each node. Who has rows at two nodes is a person at each: no
+        node can see it, and the guarantee names it as outside.
 
     Returns
     -------
@@ -112,7 +119,14 @@ def federation(
     """
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
         raise DpmcError(f"`nodes` must be a list of rows, got a {type(nodes).__name__}")
-    given = tuple(_node(k, node, invalid_rows) for k, node in enumerate(nodes))
+    listed = list(nodes)
+    units = [unit] * len(listed) if unit is None or isinstance(unit, str) else list(unit)
+    if len(units) != len(listed):
+        raise DpmcError(f"`unit` must be identifiers of each of {len(listed)} nodes")
+    given = tuple(
+        _node(k, node, invalid_rows, one)
+        for k, (node, one) in enumerate(zip(listed, units, strict=True))
+    )
     if not given:
         raise DpmcError("`nodes` must be at least one, got none")
     names = [node.name for node in given]
@@ -136,12 +150,16 @@ def federation(
     return Federation(given, sharing, int(colluding))
 
 
-def num_columns(node: Dataset | ShardedRows) -> int:
-    """Number of columns of rows in memory or in files."""
+def num_columns(node: Dataset | ShardedRows | Persons | Federation) -> int:
+    """Number of columns of rows, wherever they are."""
     return int(node.x.shape[1]) if isinstance(node, Dataset) else node.num_columns
 
 
-def _node(number: int, node: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
+def _node(
+    number: int, node: Any, invalid_rows: InvalidRows, unit: Any
+) -> Dataset | ShardedRows | Persons:
+    if unit is not None:
+        return by_person(node, unit, invalid_rows, f"node {number + 1}")
     if isinstance(node, Dataset | ShardedRows):
         return node
     return Dataset.of(f"node {number + 1}", node, invalid_rows)

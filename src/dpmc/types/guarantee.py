@@ -19,6 +19,8 @@ NEIGHBOURS: Mapping[Neighbours, str] = {
 }
 
 
+# What is protected by default.
+ROW = "row"
 # What a guarantee names as outside of it: of a run with a seed, and of noise in floating point.
 SEED = "a seed, if it is known or used again"
 LOW_BITS = "low bits of continuous noise"
@@ -102,7 +104,7 @@ class Guarantee:
     neighbours: Neighbours = "replace"
     accountant: str = ""
     outside: tuple[str, ...] = ()
-    unit: str = "row"
+    unit: str = ROW
 
     @property
     def private(self) -> bool:
