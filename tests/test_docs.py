@@ -17,6 +17,7 @@ from scipy import stats
 
 import dpmc
 from dpmc import statsel
+from dpmc.__main__ import main
 from dpmc.privacy import GaussianBudget
 from dpmc.statsel.fisher import information
 from dpmc.types import DpmcError, Guarantee
@@ -387,10 +388,23 @@ def test_the_example_of_a_session_runs(tmp_path, monkeypatch):
     assert int((session.mu / part) ** 2) == 13
 
 
+def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(blocks("docs/guarantees.md")[0], names)
+    assert capsys.readouterr().out.startswith("true: (1, 1e-06)-DP, substitution of one row: ")
+    assert main(["verify", "record.json"]) == 0
+    page = page_text("docs/guarantees.md")
+    assert {f"`{one}`" for one in names["fit"].record()["guarantee"]["deployment"]} <= set(
+        re.findall(r"`[^`]*`", page)
+    )
+
+
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
     run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 1}
+    run |= {"guarantees.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run

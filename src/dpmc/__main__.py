@@ -75,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("settings", metavar="FILE.yaml", help="of `dpmc fit`")
     command.set_defaults(run=_plan)
     command = commands.add_parser("verify", help="check a guarantee against what was released")
-    command.add_argument("record", metavar="FILE", help="of `dpmc fit`: its output, or its JSON")
+    command.add_argument("record", metavar="FILE", help="of `dpmc fit`, or JSON of a guarantee")
+    command.add_argument("ledger", nargs="?", help="JSON of releases, where FILE has none")
     command.set_defaults(run=_verify)
     for command in (one for name, one in commands.choices.items() if name != "verify"):
         command.add_argument("--json", action="store_true", help="print JSON in place of words")
@@ -111,9 +112,9 @@ def _plan(asked: argparse.Namespace) -> str:
 
 
 def _verify(asked: argparse.Namespace) -> str:
-    from dpmc import command
+    from dpmc.fits.verification import verify
 
-    return command.verify_file(asked.record)
+    return verify(asked.record, asked.ledger)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,7 @@ from dpmc.fits import Fit
 from dpmc.fitting import PosteriorWarning, fit
 from dpmc.formulas.design import DROP, Design
 from dpmc.planning import plan
-from dpmc.privacy.audit import audit as second_accountant
 from dpmc.privacy.empirical import audit
-from dpmc.privacy.events import parse
 from dpmc.shards.arrow_files import ArrowFile
 from dpmc.shards.csv_lines import CsvFile
 from dpmc.shards.tables import Table, open_table, refuse_missing
@@ -36,8 +34,6 @@ Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
 Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
 
 
-# Share by which the second accountant, whose sums are on a grid, may exceed what is stated.
-ROOM = 1e-3
 # What is given beside a formula alone.
 OF_FORMULAS = "ranges", "missing", "offset", "exposure", "trials", "event"
 # What a formula says.
@@ -195,46 +191,6 @@ def audit_file(path: str | Path, as_json: bool = False, **options: Any) -> str:
     if as_json:
         return json.dumps({**asdict(found), "violates_claim": found.violates_claim}, indent=1)
     return str(found)
-
-
-def verify_file(path: str | Path) -> str:
-    """Check the guarantee that a record states against its releases, without a row.
-
-    Parameters
-    ----------
-    path : str or Path
-        JSON of `dpmc.Fit.record`, or a file that `dpmc.Fit.save` wrote.
-
-    Raises
-    ------
-    DpmcError
-        If it is no record, or the releases come to more than it states by the second accountant.
-    """
-    path = Path(path)
-    try:
-        if path.suffix == ".json":
-            record = json.loads(path.read_text(encoding="utf-8"))
-        else:
-            record = Fit.load(path).record()
-        stated = record["guarantee"]
-        epsilon, delta = float(stated["epsilon"]), float(stated["delta"])
-        releases = [(str(event), int(count)) for event, count in record["releases"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DpmcError):
-            raise
-        reason = " ".join(f"{type(error).__name__} {error}".split())
-        raise DpmcError(f"{path}: must be the record of a fit, got {reason}") from None
-    found = second_accountant(parse(releases), delta)
-    if not found.epsilon <= epsilon * (1 + ROOM):
-        raise DpmcError(
-            f"{path}: the releases come to epsilon {found.epsilon:.6g} at delta {delta:g} by "
-            f"{found.accountant}, more than the {epsilon:g} that is stated"
-        )
-    outside = ", ".join(stated["outside"]) or "nothing"
-    return (
-        f"({epsilon:g}, {delta:g})-DP is right: the releases come to epsilon {found.epsilon:.6g} "
-        f"by {found.accountant}. Outside of it: {outside}."
-    )
 
 
 def read(path: Path) -> FitFile:

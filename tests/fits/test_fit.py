@@ -63,6 +63,14 @@ def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
 
 
+def test_a_saved_fit_keeps_the_code_that_made_it(tmp_path):
+    older = made(made_with={"dpmc": "0.0.1", "code": "sha256:0"})
+    older.save(tmp_path / "fit.parquet")
+    again = Fit.load(tmp_path / "fit.parquet")
+    assert again.made_with == again.record()["made_with"] == older.made_with
+    assert made().made_with["code"] != "sha256:0"
+
+
 INDEPENDENT = {
     "automatic": ways_in.doors,
     "linear_regression": lambda: dpmc.linear_regression(

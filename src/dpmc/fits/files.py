@@ -7,13 +7,13 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmc.types import Diagnostic, DpmcError, Guarantee, Plan
+from dpmc.types.registered import facts
 
 if TYPE_CHECKING:
     from dpmc.fits.fit import Fit
@@ -33,16 +33,31 @@ def record(fit: Fit) -> dict[str, Any]:
     """Facts of a fit; see `Fit.record`."""
     table = fit.summary().to_dataframe()
     facts = {
-        "guarantee": {**asdict(fit.guarantee), "mu": fit.plan.mu},
+        "guarantee": {**_registered(fit), "noise": fit.plan.noise},
         "posterior": table.where(table.notna(), None).to_dict("index"),
         "remarks": fit.remarks,
         "status": fit.status,
         "releases": fit.ledger,
         "plan": fit.plan.values(),
-        "made_with": {name: version(name) for name in ("dpmc", "numpy", "scipy", "numba")},
+        "made_with": dict(fit.made_with),
     }
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain))
     return plain
+
+
+def _registered(fit: Fit) -> dict[str, Any]:
+    """Facts of a guarantee, and how it came about in the words of the registry."""
+    found = facts(fit.guarantee, fit.ledger)
+    if fit.guarantee.private:
+        noise = f"{fit.plan.noise} noise on quantities of bounded sensitivity, {fit.plan.method}"
+        found["deployment"] |= {
+            "accounting": {
+                "composition": f"{sum(count for _, count in fit.ledger)} releases, listed",
+                "post_processing": "draws are computed from releases and public numbers alone",
+            },
+            "implementation": {"mechanisms": noise},
+        }
+    return found
 
 
 def save(fit: Fit, path: Path) -> None:
@@ -70,6 +85,7 @@ def save(fit: Fit, path: Path) -> None:
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
         "names": fit.names,
         "remarks": fit.remarks,
+        "made_with": dict(fit.made_with),
     }
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)
@@ -137,6 +153,7 @@ def load(path: Path) -> dict[str, Any]:
         "warm_up": rest["warm_up"],
         "names": tuple(rest["names"]),
         "remarks": tuple(rest["remarks"]),
+        "made_with": rest.get("made_with", {}),
     }
 
 

@@ -26,6 +26,7 @@ from dpmc.types import (
     Plan,
     is_real,
 )
+from dpmc.types.registered import made_with
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,6 +68,8 @@ class Fit:
         Names of the components of theta; numbered where there are none.
     remarks : tuple of str
         What is wrong with the draws and what would help, as far as released numbers show it.
+    made_with : mapping of str to str
+        Versions of packages, and a digest of the code; empty of files that do not have them.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Fit:
     warm_up: int = 0
     names: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    made_with: Mapping[str, str] = field(default_factory=made_with)
 
     def kept(self) -> Array:
         """Draws after warm-up, shape (chains, kept, d).
@@ -327,9 +331,10 @@ class Fit:
     def record(self) -> dict[str, Any]:
         """Facts that a report or a registry of releases has to keep, as JSON can hold them.
 
-        The guarantee with its mu, what it does not cover and every release; means, deviations and
-        intervals; the plan with family, formula and prior; remarks; versions of packages. None of
-        it is private, but for what ``guarantee.outside`` names.
+        The guarantee, as `Guarantee.to_json` has it, with a digest of it and every release;
+        means, deviations and intervals; the plan with family, formula and prior; remarks; versions
+        of packages and a digest of the code. None of it is private, but for what
+        ``guarantee.outside`` names.
 
         Raises
         ------
