@@ -215,7 +215,84 @@ MIXTURES = {
     "1e308": (lambda: mixture(rows=np.full((100, 2), 1e308)), OK),
 }
 
-CALLS = labelled({"statistics": STATISTICS, "regression": REGRESSIONS, "mixture": MIXTURES})
+GROUP = np.arange(60) % 3
+
+
+def grouped(x=X, y=Y, group=GROUP, levels=(0, 1, 2), **more):
+    settings = {"epsilon": 1, "delta": 1e-6, "seed": 1, "num_draws": 20, "progress": False}
+    return dpmc.regression(x, y, **{**settings, "group": group, "levels": levels, **more})
+
+
+def weighted(weights, **more):
+    return grouped(group=None, levels=None, weights=weights, **more)
+
+
+INTERCEPTS = {
+    "groups": (lambda: grouped(), OK),
+    "texts": (lambda: grouped(group=["a", "b"] * 30, levels=("a", "b")), OK),
+    "of any type": (lambda: grouped(group=[None, [1], 0] * 20, invalid_rows="zero"), OK),
+    "no levels": (lambda: grouped(levels=None), "`group` and `levels` must both be given"),
+    "no groups": (lambda: grouped(group=None), "`group` and `levels` must both be given"),
+    "levels a text": (lambda: grouped(levels="abc"), "`levels` must be a list of texts or numbers"),
+    "levels a number": (lambda: grouped(levels=3), "`levels` must be a list of texts or numbers"),
+    "levels twice": (lambda: grouped(levels=[0, 1, "1"]), "of which two are the same"),
+    "one level": (lambda: grouped(levels=[0]), "`levels` must have at least two different"),
+    "not declared": (lambda: grouped(levels=[0, 1]), "`group` must be a level that is declared"),
+    "too short": (lambda: grouped(group=GROUP[:5]), "`group` must have one number for each of 60"),
+    "in two dimensions": (lambda: grouped(group=GROUP[:, None]), "`group` must be one level for"),
+    "another index": (
+        lambda: grouped(pd.DataFrame(X), group=pd.Series(GROUP, index=GROUP[::-1] + 7)),
+        "`group` must have the index of `x`",
+    ),
+    "robust": (lambda: grouped(covariance="robust"), "`covariance` must be 'auto' beside `group`"),
+    "method": (lambda: grouped(method="dp_hmc"), "`method` must be 'auto' beside `group`"),
+    "start": (lambda: grouped(start=np.zeros(8)), "`start` must be None beside `group`"),
+    "classes": (
+        lambda: grouped(y=GROUP, likelihood="ordinal", classes=3),
+        "`group` must be None with likelihood 'ordinal'",
+    ),
+    "prior of no group": (
+        lambda: grouped(prior_sd={"intercept": 1, "x1": 1, "x2": 1}),
+        "got none of 'sd[group]'",
+    ),
+    "a formula and groups": (
+        lambda: grouped(
+            "y ~ x + (1 | C(g, levels=[0, 1]))", pd.DataFrame({"x": Y, "y": Y, "g": GROUP})
+        ),
+        "`group` and `levels` must be left out beside a formula",
+    ),
+    "weights": (lambda: weighted(np.ones(60)), OK),
+    "weights and groups": (lambda: grouped(weights=np.ones(60), prior_sd=3.0, prior_mean=0.1), OK),
+    "negative weights": (lambda: weighted(-np.ones(60)), "`weights` must be at least 0"),
+    "hostile weights": (
+        lambda: weighted([math.nan, math.inf, 1e308, 0, -1, 5e-324] * 10, invalid_rows="zero"),
+        OK,
+    ),
+    "weights of text": (lambda: weighted(["a"] * 60), "data 'weights': must be real numbers"),
+    "one weight": (lambda: weighted(1.0), "data 'weights': must be rows of numbers"),
+    "weights, robust": (lambda: weighted(GROUP, covariance="robust"), "beside `weights`"),
+    "prior_mean of classes": (
+        lambda: weighted(None, y=GROUP, likelihood="ordinal", classes=3, prior_mean=1.0),
+        "`prior_mean` must be None with likelihood 'ordinal'",
+    ),
+    "start of classes": (
+        lambda: weighted(None, y=GROUP, likelihood="ordinal", classes=3, start=np.zeros(4)),
+        "`start` must be None with likelihood 'ordinal'",
+    ),
+    "start of another shape": (
+        lambda: weighted(None, y=GROUP + 1.0, likelihood="gamma", start=np.zeros(3)),
+        "`start` must be finite, of shape (4,)",
+    ),
+}
+
+CALLS = labelled(
+    {
+        "statistics": STATISTICS,
+        "regression": REGRESSIONS,
+        "mixture": MIXTURES,
+        "intercepts": INTERCEPTS,
+    }
+)
 
 
 @pytest.mark.parametrize("label", CALLS)

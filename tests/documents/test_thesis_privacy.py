@@ -62,8 +62,7 @@ def test_the_delta_of_the_draft_counts_the_mean_of_a_loss_twice():
 
     def delta(k: int, mean: float) -> float:
         first, second = (
-            special.log_ndtr(-z * (epsilon - sign * k * mean) / math.sqrt(k))
-            for sign in (1, -1)
+            special.log_ndtr(-z * (epsilon - sign * k * mean) / math.sqrt(k)) for sign in (1, -1)
         )
         return math.exp(first) - math.exp(epsilon + second)
 

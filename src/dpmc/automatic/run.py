@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from dpmc import checks
 from dpmc.automatic import bounds
@@ -36,6 +38,8 @@ NAME = "automatic"
 SEVERAL = "a %s with rows at several nodes"
 # Why persons may vary more than their rows.
 ALIKE = "rows of one person are alike, or "
+# What draws so many draws, of so many chains, from what was released, and the share accepted.
+Draws = Callable[[NoiseAware, int, int, np.random.Generator], tuple[Array, float]]
 # Longest last step, in standard deviations of its own noise.
 FAR = 4.0
 # Most standard deviations by which the curvature, which changes by a share of 1/sqrt(n) over one of
@@ -57,6 +61,8 @@ def fit(
     names: tuple[str, ...] = (),
     progress: Progress = silent,
     ledger: Ledger | None = None,
+    draws_of: Draws = NoiseAware.draws,
+    varied: Dataset | None = None,
 ) -> Fit:
     """Draws from the posterior given what a budget lets know of the rows.
 
@@ -81,6 +87,10 @@ def fit(
         Told after each stage how many hundredths of the budget are spent.
     ledger : Ledger, optional
         Of this budget and noise, where some of it is spent on these rows already.
+    draws_of : callable
+        Draws from what was released, where the prior of `model` is that of the search alone.
+    varied : Dataset, optional
+        The rows as they are when it is looked how much their gradients vary.
 
     Returns
     -------
@@ -101,7 +111,7 @@ def fit(
     if isinstance(dataset, Federation):
         rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)
     else:
-        rows, nodes = WhitenedRows(given, dataset), None
+        rows, nodes = WhitenedRows(given, dataset, varied), None
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
@@ -114,15 +124,14 @@ def fit(
     spent: Plan
     with told(guarantee, ledger.records):
         if dataset.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
-            draws, accepted = NoiseAware.of_nothing(prior, point).draws(
-                num_draws, num_chains, streams.chain
-            )
+            nothing = NoiseAware.of_nothing(prior, point)
+            draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
             spent = _nothing(model.dim)
             remarks = [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta, what)]
         else:
             centre = locate(rows, prior, purse, point, progress)
             posterior = NoiseAware.of(centre, prior)
-            draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
+            draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta, what)
             spent = _spent(centre, cost, dataset.num_rows)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]

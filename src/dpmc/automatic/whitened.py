@@ -38,11 +38,19 @@ class WhitenedRows:
     data : Dataset, Source or Persons
         The private rows. Of persons what is summed, clipped and counted is the sum over the rows of
         each, in the place of a row.
+    varied : Dataset, optional
+        The same rows, as `squares_sum` sees them.
     """
 
-    def __init__(self, model: Model, data: Dataset | Source | Persons) -> None:
+    def __init__(
+        self,
+        model: Model,
+        data: Dataset | Source | Persons,
+        varied: Dataset | None = None,
+    ) -> None:
         self.dim = model.dim
         self._passes = Passes(model, data)
+        self._varied = self._passes if varied is None else Passes(model, varied)
         self.num_rows = self._passes.num_rows
         self._block, self._wide_block = block_rows(self.dim), block_rows(self.dim**2)
 
@@ -64,7 +72,7 @@ class WhitenedRows:
 
     def squares_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[float]:
         """Sum of squared norms of whitened row gradients, each at most ``bound**2``."""
-        total = self._passes.total(_squares_sum, self._block, theta, basis, bound)
+        total = self._varied.total(_squares_sum, self._block, theta, basis, bound)
         return row_span(float(total[0]), bound**2)
 
     def large_sum(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpmc import checks
-from dpmc.families.likelihoods import LIKELIHOODS
+from dpmc.families.likelihoods import ALL, LIKELIHOODS
 from dpmc.fits.predictive import (
     BINOMIAL,
     LINEAR,
@@ -21,26 +21,25 @@ from dpmc.fits.predictive import (
     WEIBULL,
 )
 from dpmc.fitting import AUTOMATIC
-from dpmc.types import Array, DpmcError, InvalidRows
+from dpmc.formulas.columns import places
+from dpmc.formulas.syntax import checked_levels
+from dpmc.types import Array, DpmcError, InvalidRows, frames
 
 # Likelihoods with a search of their own; those of responses with a scale.
 SEARCHED = LINEAR, STUDENT_T, LOGISTIC, POISSON
 SCALED = LINEAR, STUDENT_T
-# What responses must be, where not every number is one.
-RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
-    LOGISTIC: ("0 or 1", lambda y: (y == 0) | (y == 1)),
-    POISSON: ("at least 0", lambda y: y >= 0),
-}
 
 
 def check_beside(likelihood: str, automatic: bool, beside: Mapping[str, Any], classes: Any) -> None:
     """Refuse columns, or a number of classes, that a likelihood has nothing for."""
     shift = {"offset", "exposure"}
     allowed = {
-        "offset": (*SEARCHED, *(name for name, one in LIKELIHOODS.items() if one.size)),
+        "offset": tuple(name for name, one in ALL.items() if one.offset),
         "exposure": (POISSON, NEGATIVE_BINOMIAL),
         "trials": (BINOMIAL,),
         "event": (WEIBULL,),
+        "group": tuple(name for name, one in ALL.items() if one.offset),
+        "weights": tuple(ALL),
     }
     for name, given in beside.items():
         if given is None:
@@ -59,19 +58,45 @@ def check_beside(likelihood: str, automatic: bool, beside: Mapping[str, Any], cl
         raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
 
 
-def check_general(likelihood: str, **given: Any) -> None:
-    """Refuse what a likelihood with the general search has nothing for."""
-    for name, value in given.items():
-        usual = {"method": AUTOMATIC, "covariance": "auto"}.get(name)
-        if value is not None and not (isinstance(value, str) and value == usual):
-            raise DpmcError(f"`{name}` must be {usual!r} with likelihood {likelihood!r}")
+def check_general(likelihood: str, beside: Mapping[str, Any], **given: Any) -> None:
+    """Refuse what the general search has nothing for."""
+    asked = [f"`{name}`" for name in ("group", "weights") if beside[name] is not None]
+    named = f"with likelihood {likelihood!r}"
+    told = f"beside {' and '.join(asked)}" if asked else named
+    refused: dict[str, tuple[str | None, str]]
+    refused = {"method": (AUTOMATIC, told), "covariance": ("auto", told)}
+    if likelihood in (MULTINOMIAL, ORDINAL):
+        refused["prior_mean"] = None, named
+    if likelihood == ORDINAL or beside["group"] is not None:
+        refused["start"] = None, named if likelihood == ORDINAL else "beside `group`"
+    for name, (usual, where) in refused.items():
+        got = given[name]
+        if got is not None and not (isinstance(got, str) and got == usual):
+            raise DpmcError(f"`{name}` must be {usual!r} {where}")
+
+
+def group_of(given: Any, levels: Any) -> tuple[Any, tuple[str, ...]]:
+    """Place of each entry among levels, -1 where it is none, and names of the levels."""
+    if given is None or levels is None:
+        if given is not None or levels is not None:
+            raise DpmcError("`group` and `levels` must both be given, or neither")
+        return None, ()
+    if isinstance(levels, str) or not isinstance(levels, Sequence):
+        raise DpmcError(f"`levels` must be a list of texts or numbers, got {levels!r}")
+    found = checked_levels("`levels` must have", levels)
+    entries = frames.array("`group`", given)
+    if entries.ndim != 1:
+        raise DpmcError(f"`group` must be one level for each row, got shape {entries.shape}")
+    codes = places(entries, found).astype(np.float64)
+    labelled = hasattr(given, "reindex")  # which is to be that of the features
+    return type(given)(codes, given.index) if labelled else codes, tuple(map(str, found))
 
 
 def others(likelihood: str, classes: int | None) -> tuple[str, ...]:
-    """Names of the components behind the coefficients."""
+    """Names of the components behind the coefficients and groups."""
     if likelihood == ORDINAL and classes is not None:
         return tuple(f"threshold[{k}]" for k in range(1, classes))
-    shape = LIKELIHOODS[likelihood].shape if likelihood in LIKELIHOODS else ""
+    shape = ALL[likelihood].shape
     return (shape,) if shape else ()
 
 
@@ -106,22 +131,24 @@ def behind(
     exposure: Array | None = None,
     trials: Array | None = None,
     event: Array | None = None,
+    group: Array | None = None,
+    weights: Array | None = None,
 ) -> Array:
-    """Columns behind the features: an offset and events, where there are such, and responses."""
-    special = LIKELIHOODS.get(likelihood)
-    if likelihood in RESPONSES or special is not None:
-        wanted, allowed = (
-            RESPONSES[likelihood] if special is None else (special.wanted, special.allowed)
-        )
-        found = np.asarray(allowed(y)) & (True if classes is None else y < classes)
-        y = _possible("y", y, f"{wanted} with likelihood {likelihood!r}", found, invalid_rows)
+    """Columns behind the features: group, weight, offset and events, if there are, and responses.
+
+    Those of the general search have an offset, of zeros where none is given.
+    """
+    one = ALL[likelihood]
+    general = likelihood in LIKELIHOODS or group is not None or weights is not None
+    found = np.asarray(one.allowed(y)) & (True if classes is None else y < classes)
+    y = _possible("y", y, f"{one.wanted} with likelihood {likelihood!r}", found, invalid_rows)
     if exposure is not None:
         positive = _possible("exposure", exposure, "positive", exposure > 0, invalid_rows)
         offset = np.log(positive) + (0.0 if offset is None else offset)
     if likelihood in SCALED:
         with np.errstate(over="ignore", invalid="ignore"):  # a warning would tell of a row
-            return y if offset is None else y - offset
-    if special is not None and special.size is not None and offset is None:
+            y, offset = y if offset is None else y - offset, None
+    if general and one.offset and offset is None:
         offset = np.zeros_like(y)
     if likelihood == WEIBULL:
         event = np.ones_like(y) if event is None else event
@@ -132,7 +159,11 @@ def behind(
         trials = _possible("trials", trials, "a positive count", counted, invalid_rows)
         within = ~(y > trials)  # where trials are valid
         y = _possible("y", y, "at most `trials`", within, invalid_rows)
-    columns = [one for one in (offset, trials, event, y) if one is not None]
+    if group is not None:
+        group = _possible("group", group, "a level that is declared", group >= 0, invalid_rows)
+    if weights is not None:
+        weights = _possible("weights", weights, "at least 0", weights >= 0, invalid_rows)
+    columns = [one for one in (group, weights, offset, trials, event, y) if one is not None]
     return np.concatenate(columns, axis=1)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import numpy as np
 import pandas as pd
 
 from dpmc import callers
@@ -22,7 +23,7 @@ from dpmc.types import DpmcError, collected, frames, is_frame, labels
 
 P = ParamSpec("P")
 # Arguments that may name a column of the table.
-BESIDE = "offset", "exposure", "trials", "event"
+BESIDE = "offset", "exposure", "trials", "event", "weights"
 # Deviations of the noise that a count of rows has to exceed.
 CLEAR = 2.0
 
@@ -55,6 +56,15 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
             rest["offset"] = offset
         if design.classes is not None and design.classes > 2:
             rest.setdefault("classes", design.classes)
+        if design.group is not None:
+            column, levels = design.group
+            if rest.get("group") is not None or rest.get("levels") is not None:
+                raise DpmcError(
+                    "`group` and `levels` must be left out beside a formula that has groups"
+                )
+            # By their places: which levels have no entry is private.
+            entries = np.array([*levels, None], dtype=object)[design.places(frame).astype(int)]
+            rest |= {"group": pd.Series(entries, name=column), "levels": levels}
         for name in beside:
             rest[name] = frames.entries(frames.column(frame, rest[name]))
         rest |= {"intercept": design.intercept, "invalid_rows": "zero"}

@@ -7,6 +7,8 @@ what remarks and the plan say of widths is of scaled coefficients.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +18,11 @@ from dpmc.automatic import run
 from dpmc.automatic.glm.prior import INTERCEPT
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import find
-from dpmc.families.likelihoods import LIKELIHOODS, PRIOR, model_of
+from dpmc.families.intercepts import Intercepts
+from dpmc.families.likelihoods import ALL, LOG_SHAPE, PRIOR, model_of
 from dpmc.fits import Fit
-from dpmc.fits.predictive import MULTINOMIAL, ORDINAL
+from dpmc.fits.predictive import LINEAR, MULTINOMIAL, ORDINAL, STUDENT_T
+from dpmc.modelling import ParametricModel
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
@@ -31,6 +35,61 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
+class Columns:
+    """What stands in the rows of a regression, and what is asked of it.
+
+    Parameters
+    ----------
+    likelihood : str
+        One of `ALL`.
+    num_features : int
+    intercept : bool
+    classes : int
+        Of responses; 0 where these are numbers.
+    freedom : float
+        Degrees of freedom of a Student-t distribution.
+    groups : int
+        How many groups have an intercept of their own; 0 where there are none.
+    weighted : bool
+        Whether rows have a weight.
+    """
+
+    likelihood: str
+    num_features: int
+    intercept: bool
+    classes: int = 0
+    freedom: float = 4.0
+    groups: int = 0
+    weighted: bool = False
+
+    @property
+    def behind(self) -> int:
+        """Place of the first column behind features, group and weight."""
+        return self.num_features + bool(self.groups) + self.weighted
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether responses have a unit."""
+        return self.likelihood in (LINEAR, STUDENT_T)
+
+    @property
+    def constant(self) -> bool:
+        """Whether a constant is among the features: where groups have some it is their mean."""
+        return self.intercept and not self.groups
+
+    def model(self, mean_sd: float) -> ParametricModel:
+        """Model of rows, with the prior that a search has."""
+        return model_of(
+            self.likelihood,
+            self.num_features + self.constant,
+            self.classes,
+            groups=(self.groups, mean_sd),
+            weighted=self.weighted,
+            freedom=self.freedom,
+        )
+
+
+@dataclass(frozen=True)
 class Scaled:
     """Columns in units, and coefficients in those of users: ``matrix @ beta``.
 
@@ -40,20 +99,19 @@ class Scaled:
     constant : float
         Value of the constant before the features; 0 without one.
     middle : float
-        Public number that the offset is larger by.
+        Public number that the predictor is larger by.
+    unit : float
+        Of the predictor, and of responses that have one.
+    mean : ndarray of shape (p,) or (1 + p,), optional
+        Prior mean of the coefficients of a user, by default 0, and the middle of the intercept.
     """
 
     location: Array
     scale: Array
     constant: float
     middle: float = 0.0
-
-    @classmethod
-    def given(cls, prior_sd: Array, intercept: bool) -> Scaled:
-        """Units in which the coefficients have the prior standard deviations of a user."""
-        sds = prior_sd[int(intercept) :]
-        constant = float(prior_sd[0]) / PRIOR if intercept else 0.0
-        return cls(np.zeros(len(sds)), PRIOR / sds, constant)
+    unit: float = 1.0
+    mean: Array | None = None
 
     @property
     def matrix(self) -> Array:
@@ -62,7 +120,15 @@ class Scaled:
         matrix = np.diag(np.append(np.full(constant, self.constant), 1 / self.scale))
         if constant:
             matrix[0, 1:] = -self.location / self.scale
-        return matrix
+        return matrix * self.unit
+
+    @property
+    def moved(self) -> Array:
+        """Coefficients of a user where those of scaled features are 0."""
+        dim = len(self.scale) + int(self.constant > 0)
+        moved = np.zeros(dim) if self.mean is None else self.mean.copy()
+        moved[: int(self.constant > 0)] += self.middle
+        return moved
 
     def units(self) -> dict[str, list[float]]:
         """Location and scale, for a plan."""
@@ -70,50 +136,68 @@ class Scaled:
 
     def prior(self) -> dict[str, list[Any]]:
         """Mean and precision of the coefficients of a predictor, for a plan."""
-        mean = np.zeros(len(self.matrix))
-        mean[: int(self.constant > 0)] = self.middle
         back = np.linalg.inv(self.matrix)
-        return {"mean": mean.tolist(), "precision": (back.T @ back / PRIOR**2).tolist()}
+        return {"mean": self.moved.tolist(), "precision": (back.T @ back / PRIOR**2).tolist()}
 
-    def rows(self, x: Array, shifted: bool) -> Array:
-        """Rows of a model: scaled features, an offset if there may be one, and the rest."""
+    def rows(self, x: Array, columns: Columns) -> Array:
+        """Rows of a model: scaled features, and the rest with its offset and response in units."""
         features, behind = x[:, : len(self.scale)], x[:, len(self.scale) :].copy()
+        first = columns.behind - len(self.scale)
         with np.errstate(all="ignore"):
             scaled = np.clip((features - self.location) / self.scale, -LARGEST, LARGEST)
-        if self.constant:
-            ones = np.where(np.isnan(behind[:, -1:]), np.nan, self.constant)
-            scaled = np.concatenate([ones, scaled], axis=1)
-        if shifted:
-            behind[:, 0] += self.middle
+            if columns.constant:
+                ones = np.where(np.isnan(behind[:, -1:]), np.nan, self.constant)
+                scaled = np.concatenate([ones, scaled], axis=1)
+            if self.mean is not None:
+                constant = int(self.constant > 0)
+                known = features @ self.mean[constant:] + self.mean[:constant].sum()
+                behind[:, first] = np.clip(behind[:, first] + known, -LARGEST, LARGEST)
+            if columns.has_scale:
+                behind[:, first] /= self.unit
+                response = (behind[:, -1] - self.middle) / self.unit
+                behind[:, -1] = np.clip(response, -LARGEST, LARGEST)
+            elif ALL[columns.likelihood].offset:
+                behind[:, first] += self.middle
         return np.concatenate([scaled, behind], axis=1)
 
-    def back(self, name: str, draws: Array) -> Array:
+    def back(self, columns: Columns, draws: Array) -> Array:
         """Draws of a model as those of a user.
 
         Thresholds take in the location of features, and gaps between them their logarithms.
         """
         dim = len(self.matrix)
-        blocks = draws.shape[-1] // dim if name == MULTINOMIAL else 1
+        blocks = draws.shape[-1] // dim if columns.likelihood == MULTINOMIAL else 1
         parts = [draws[..., k * dim : (k + 1) * dim] @ self.matrix.T for k in range(blocks)]
         rest = draws[..., blocks * dim :].copy()
-        if name == ORDINAL:
+        if columns.likelihood == ORDINAL:
             rest[..., 0] += parts[0] @ self.location
             rest[..., 1:] = rest[..., :1] + np.exp(rest[..., 1:]).cumsum(axis=-1)
-        elif self.constant:
-            parts[0][..., 0] += self.middle
+        parts[0] += self.moved
+        if columns.groups:
+            rest[..., : columns.groups] *= self.unit
+            rest[..., columns.groups] += math.log(self.unit)
+        if columns.has_scale:
+            rest[..., -1] += math.log(self.unit)
         return np.concatenate([*parts, rest], axis=-1)
+
+    def forth(self, columns: Columns, start: Array) -> Array:
+        """Point of a user as one of a model, but for thresholds and groups."""
+        dim = len(self.matrix)
+        blocks = len(start) // dim if columns.likelihood == MULTINOMIAL else 1
+        away = start[: blocks * dim].reshape(blocks, dim) - np.outer(np.eye(blocks)[0], self.moved)
+        rest = start[blocks * dim :] - (math.log(self.unit) if columns.has_scale else 0.0)
+        return np.append(np.linalg.solve(self.matrix, away.T).T.ravel(), rest)
 
 
 def fit(
     dataset: Dataset,
-    name: str,
-    num_features: int,
+    columns: Columns,
     epsilon: float,
     delta: float,
     *,
-    intercept: bool,
-    classes: int,
     prior_sd: Array | None,
+    prior_mean: Array | None,
+    start: Array | None,
     num_chains: int,
     num_draws: int,
     seed: int | None,
@@ -121,21 +205,23 @@ def fit(
     names: tuple[str, ...],
     progress: Progress = silent,
 ) -> Fit:
-    """Draws from the posterior of a regression of `LIKELIHOODS`.
+    """Draws from the posterior of a regression of `ALL`.
 
     Parameters
     ----------
     dataset : Dataset
-        Private: features, an offset where the likelihood takes one, further columns, responses.
-    name : str
-    num_features : int
+        Private: features, the place of a group, a weight, an offset where the likelihood takes one,
+        further columns, responses.
+    columns : Columns
     epsilon, delta : float
         The budget under substitution of one row: all of it is spent.
-    intercept : bool
-    classes : int
-        Of responses; 0 where these are numbers.
     prior_sd : ndarray of shape (d,), optional
-        Of the coefficients of a predictor; by default the prior is in units of the columns.
+        Of the coefficients of a predictor, and behind them the scale of the deviation of groups; by
+        default the prior is in units of the columns.
+    prior_mean : ndarray of shape (d,), optional
+        Of the coefficients of a predictor.
+    start : ndarray, optional
+        A public point, in the components of the fit.
     num_chains, num_draws, seed, noise, names, progress
         As of `dpmc.automatic.run.fit`.
     """
@@ -143,48 +229,99 @@ def fit(
     ledger = Ledger(GaussianBudget.of(epsilon, delta), kind)
     till = Till(ledger, Streams.of(seed, "units", 0).noise)
     with told(Guarantee(epsilon, delta, accountant="gaussian"), ledger.records):
-        scaled = _scaled(till, dataset.x, name, num_features, intercept, prior_sd)
-    model = model_of(name, len(scaled.matrix), classes)
-    rows = scaled.rows(dataset.x, LIKELIHOODS[name].size is not None)
+        scaled, spread = _scaled(till, dataset.x, columns, prior_sd, prior_mean)
+    mean_sd = scaled.constant * PRIOR
+    rows = replace(dataset, x=scaled.rows(dataset.x, columns))
+    more: dict[str, Any] = {}
+    if columns.groups:
+        others = np.full(columns.num_features, PRIOR)
+        shape = [LOG_SHAPE] if ALL[columns.likelihood].shape else []
+        groups = Intercepts(len(others), columns.groups, spread, mean_sd, np.append(others, shape))
+        more["draws_of"] = groups.draws
+    if columns.weighted:
+        more["varied"] = _as_copies(rows, columns)
     found = run.fit(
-        model,
-        replace(dataset, x=rows),
+        columns.model(mean_sd),
+        rows,
         epsilon,
         delta,
         num_chains=num_chains,
         num_draws=num_draws,
+        start=None if start is None else scaled.forth(columns, start),
         seed=seed,
         noise=noise,
-        names=names,
+        names=_searched(names, columns),
         progress=progress,
         ledger=ledger,
+        **more,
     )
-    assert found.draws is not None
+    draws = found.draws
+    assert draws is not None
+    if columns.groups:
+        draws = _in_order(draws, columns, scaled.constant)
     plan = replace(
         found.plan,
         stages=(*till.stages, *found.plan.stages),
         prior=scaled.prior(),
         details={**found.plan.details, "units": scaled.units()},
     )
-    return replace(found, draws=scaled.back(name, found.draws), plan=plan)
+    return replace(found, draws=scaled.back(columns, draws), plan=plan, names=names)
+
+
+def _searched(names: tuple[str, ...], columns: Columns) -> tuple[str, ...]:
+    """Names of the components of a search."""
+    if not columns.groups:
+        return names
+    first = int(columns.intercept)
+    spread = first + columns.num_features + columns.groups
+    return (*names[first:spread], *names[spread + 1 :])
+
+
+def _in_order(draws: Array, columns: Columns, constant: float) -> Array:
+    """Draws with groups as those of a fit: intercept, slopes, groups around it, their spread."""
+    last = columns.num_features + columns.groups
+    slopes, levels = draws[..., : columns.num_features], draws[..., columns.num_features : last]
+    spread, mean = draws[..., -2:-1], draws[..., -1:]
+    first = [mean / constant] if columns.intercept else []
+    parts = [*first, slopes, levels - mean, spread, draws[..., last:-2]]
+    return np.concatenate(parts, axis=-1)
+
+
+def _as_copies(rows: Dataset, columns: Columns) -> Dataset:
+    """Rows whose squared gradients are those of as many copies of a row as its weight says."""
+    x, place = rows.x.copy(), columns.behind - 1 + columns.constant
+    with np.errstate(all="ignore"):
+        x[:, place] = np.sqrt(x[:, place])
+    return replace(rows, x=x)
 
 
 def _scaled(
-    till: Till,
-    x: Array,
-    name: str,
-    num_features: int,
-    intercept: bool,
-    prior_sd: Array | None,
-) -> Scaled:
-    """Units of columns, and about the size of responses: released, or those of a prior."""
+    till: Till, x: Array, columns: Columns, prior_sd: Array | None, prior_mean: Array | None
+) -> tuple[Scaled, float]:
+    """Units of columns, and about the size of responses: released, or those of a prior.
+
+    Behind them is the scale of the prior of the deviation of groups.
+    """
+    count, intercept = columns.num_features, columns.intercept
     if prior_sd is not None:
-        return Scaled.given(prior_sd, intercept)
-    units = find(till, x[:, :num_features], intercept or name == ORDINAL)
-    scaled = Scaled(units.location, units.scale, INTERCEPT / PRIOR if intercept else 0.0)
-    size = LIKELIHOODS[name].size
+        unit = 1.0
+        if columns.has_scale:
+            unit = float(find(till, x[:, -1:], intercept).scale[0])
+        sds = prior_sd[int(intercept) : int(intercept) + count]
+        constant = float(prior_sd[0]) / PRIOR / unit if intercept else 0.0
+        given = Scaled(np.zeros(count), PRIOR * unit / sds, constant, 0.0, unit, prior_mean)
+        return given, float(prior_sd[-1]) / unit
+    places: Sequence[int] = [*range(count), *([-1] if columns.has_scale else [])]
+    units = find(till, x[:, places], intercept or columns.likelihood == ORDINAL)
+    scaled = Scaled(
+        units.location[:count], units.scale[:count], INTERCEPT / PRIOR if intercept else 0.0
+    )
+    if columns.has_scale:
+        middle, unit = float(units.location[-1]), float(units.scale[-1])
+        return replace(scaled, middle=middle, unit=unit), PRIOR
+    size = ALL[columns.likelihood].size
     if size is None or not intercept:
-        return scaled
+        return scaled, PRIOR
     with np.errstate(all="ignore"):
-        sizes = size(x[:, -1:], x[:, -2:-1]) - x[:, num_features : num_features + 1]
-    return replace(scaled, middle=float(find(till, sizes, True).location[0]))
+        sizes = size(x[:, -1:], x[:, -2:-1]) - x[:, columns.behind : columns.behind + 1]
+    return replace(scaled, middle=float(find(till, sizes, True).location[0])), PRIOR

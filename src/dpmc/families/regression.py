@@ -54,6 +54,9 @@ def regression(
     exposure: Any = None,
     trials: Any = None,
     event: Any = None,
+    weights: Any = None,
+    group: Any = None,
+    levels: Sequence[Any] | None = None,
     classes: int | None = None,
     intercept: bool = True,
     prior_sd: float | Sequence[float] | Mapping[str, float] | None = None,
@@ -97,7 +100,8 @@ def regression(
         spread by sigma; ``"multinomial"``, with coefficients of each class but the first;
         ``"ordinal"``, logistic with thresholds between classes. The first four
         of `dpmc.regression`, ``"linear"``, ``"student_t"``, ``"logistic"`` and ``"poisson"``, have
-        a search of their own, the others the general one of `dpmc.fit`.
+        a search of their own, the others, and all with `group` or `weights`, the general one of
+        `dpmc.fit`.
     offset : array_like of shape (n,), optional
         Known part of the linear predictor of each row, private as the features are.
     exposure : array_like of shape (n,), optional
@@ -107,6 +111,15 @@ def regression(
         Of ``"binomial"``: how many trials a response counts the successes of.
     event : array_like of shape (n,), optional
         Of ``"weibull"``: 1 where the time is that of an event, 0 where none had come until then.
+    weights : array_like of shape (n,), optional
+        At least 0: a row counts as so many like it. As private as the row, whose contribution is
+        clipped with its weight.
+    group : array_like of shape (n,), optional
+        Level of each row, such as its clinic: those of a level share an intercept of their own,
+        normal around that of all with a standard deviation that is unknown. In a formula
+        ``(1 | C(clinic, levels=['a', 'b']))``.
+    levels : sequence of str or number, optional
+        Levels that there are; public.
     classes : int, optional
         Of ``"multinomial"`` and ``"ordinal"``: how many there are, at least 3; public.
     intercept : bool
@@ -115,9 +128,11 @@ def regression(
         Of each coefficient, or of each by its name, in units of the rows: normal. By default the
         prior is in units of the columns: a slope times a typical difference between two rows has a
         standard deviation of 2.5, for responses with a scale of 2.5 typical differences between
-        them; the linear predictor of a typical row one of 10. `Fit.plan` has this prior.
+        them; the linear predictor of a typical row one of 10. `Fit.plan` has this prior. With
+        `group` one more, ``"sd[group]"``: the scale of the half-normal prior of the standard
+        deviation of intercepts, by default 2.5, or so many typical differences.
     prior_mean : float, sequence of float or mapping of str to float, optional
-        Beside `prior_sd`, for a likelihood with a search of its own; 0 for what is not named.
+        Beside `prior_sd`, not for ``"multinomial"`` and ``"ordinal"``; 0 for what is not named.
     degrees_of_freedom : float
         Of the Student-t distribution.
     covariance : {"auto", "robust"}
@@ -143,8 +158,9 @@ def regression(
     Fit
         With ``"linear"``, ``"student_t"`` and ``"weibull"`` the last component is the logarithm
         of the standard deviation, or scale; with ``"gamma"`` and ``"negative_binomial"`` that of
-        shape and dispersion; with ``"ordinal"`` the last ones are thresholds. `Fit.predict` has
-        responses, means and probabilities of new rows.
+        shape and dispersion; with ``"ordinal"`` the last ones are thresholds. With `group` there
+        are the intercepts of all levels beside that of all, and the logarithm of their standard
+        deviation, before it. `Fit.predict` has responses, means and probabilities of new rows.
 
     Raises
     ------
@@ -169,12 +185,26 @@ def regression(
     checks.one_of("likelihood", likelihood, (*MODELS, *LIKELIHOODS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
-    searched = likelihood in MODELS
-    beside = {"offset": offset, "exposure": exposure, "trials": trials, "event": event}
+    group_name = getattr(group, "name", None) or "group"
+    group, level_names = _columns.group_of(group, levels)
+    searched = likelihood in MODELS and group is None and weights is None
+    beside = {
+        "offset": offset,
+        "exposure": exposure,
+        "trials": trials,
+        "event": event,
+        "group": group,
+        "weights": weights,
+    }
     _columns.check_beside(likelihood, automatic, beside, classes)
     if not searched:
         _columns.check_general(
-            likelihood, method=method, covariance=covariance, start=start, prior_mean=prior_mean
+            likelihood,
+            beside,
+            method=method,
+            covariance=covariance,
+            start=start,
+            prior_mean=prior_mean,
         )
     if prior_mean is not None and (prior_sd is None or not automatic):
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
@@ -183,34 +213,48 @@ def regression(
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
-    scale = ("log_sigma",) if likelihood in SCALED else _columns.others(likelihood, classes)
-    named = coefficients = _arrays.named(names, coefficients, scale)
+    grouped = tuple(f"{group_name}[{level}]" for level in level_names)
+    spread = () if group is None else (f"sd[{group_name}]",)
+    scale = _columns.others(likelihood, classes)
+    others = (*grouped, *(f"log_{one}" for one in spread), *scale)
+    named = coefficients = _arrays.named(names, coefficients, others)
     if likelihood == MULTINOMIAL and classes is not None:
         named = tuple(f"{name}[{k}]" for k in range(1, classes) for name in named)
-    named = (*named, *scale)
+    named = (*named, *others)
+    point: Array | None = None
     if automatic:
         sds = means = None
         if prior_sd is not None:
-            sds = _columns.of_coefficients("prior_sd", prior_sd, coefficients)
+            sds = _columns.of_coefficients("prior_sd", prior_sd, (*coefficients, *spread))
             checks.positive_scales("prior_sd", sds.tolist())
         if prior_mean is not None:
             means = _columns.of_coefficients("prior_mean", prior_mean, coefficients, 0.0)
+        if start is not None:
+            point = chains.start_points(checks.real_array("start", start), len(named), 1)[0]
         count, seed, noise = checked(
             num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
         )
         check_epsilon(epsilon)
         delta = check_delta(delta, "the automatic method")
     if not searched:
+        asked = general.Columns(
+            likelihood,
+            len(columns),
+            intercept,
+            classes=classes or 0,
+            freedom=float(degrees_of_freedom),
+            groups=len(grouped),
+            weighted=weights is not None,
+        )
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = general.fit(
                 dataset,
-                likelihood,
-                len(columns),
+                asked,
                 float(epsilon),
                 delta,
-                intercept=intercept,
-                classes=classes or 0,
                 prior_sd=sds,
+                prior_mean=means,
+                start=point,
                 num_chains=count[0],
                 num_draws=count[1],
                 seed=seed,
@@ -219,8 +263,10 @@ def regression(
                 progress=report,
             )
         fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
-        said = {"name": likelihood, "intercept": intercept}
+        said: dict[str, Any] = {"name": likelihood, "intercept": intercept}
         said |= {} if classes is None else {"classes": int(classes)}
+        said |= {} if likelihood != STUDENT_T else {"degrees_of_freedom": asked.freedom}
+        said |= {} if group is None else {"levels": list(level_names)}
         return _told(fitted, said, x, shifted)
     one: Any = prior_sd
     several = isinstance(one, Mapping) or np.ndim(one) > 0
@@ -229,10 +275,6 @@ def regression(
         likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
     )
     if automatic:
-        point = None
-        if start is not None:
-            points = checks.real_array("start", start)
-            point = chains.start_points(points, model.dim, 1)[0]
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = run.fit(
                 dataset,

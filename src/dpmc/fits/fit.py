@@ -109,7 +109,13 @@ class Fit:
         return self.draws[:, self.warm_up :]
 
     def to_arviz(
-        self, x: Any = None, *, offset: Any = None, trials: Any = None, seed: int | None = None
+        self,
+        x: Any = None,
+        *,
+        offset: Any = None,
+        trials: Any = None,
+        group: Any = None,
+        seed: int | None = None,
     ) -> Any:
         """Draws after warm-up as ArviZ has them: variable ``theta``, components named.
 
@@ -118,7 +124,7 @@ class Fit:
 
         Parameters
         ----------
-        x, offset, trials, seed
+        x, offset, trials, group, seed
             As of `predict`: with new rows there is a group ``posterior_predictive`` as well, with
             the variable ``response``.
 
@@ -145,7 +151,7 @@ class Fit:
         if stats:
             groups["sample_stats"] = stats
         if x is not None:
-            responses = self.predict(x, offset=offset, trials=trials, seed=seed)
+            responses = self.predict(x, offset=offset, trials=trials, group=group, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
             groups["posterior_predictive"] = {"response": shaped}
         named: dict[str, Any] = {}
@@ -193,6 +199,7 @@ class Fit:
         interval: None = ...,
         offset: Any = ...,
         trials: Any = ...,
+        group: Any = ...,
         seed: int | None = ...,
     ) -> Array: ...
     @overload
@@ -204,6 +211,7 @@ class Fit:
         interval: float,
         offset: Any = ...,
         trials: Any = ...,
+        group: Any = ...,
         seed: int | None = ...,
     ) -> Prediction: ...
     def predict(
@@ -214,6 +222,7 @@ class Fit:
         interval: float | None = None,
         offset: Any = None,
         trials: Any = None,
+        group: Any = None,
         seed: int | None = None,
     ) -> Array | Prediction:
         """Responses of new rows, or what is expected of them, under the draws after warm-up.
@@ -236,6 +245,8 @@ class Fit:
             of it.
         trials : array_like of shape (m,), optional
             Of responses of a binomial fit, and of their means.
+        group : array_like of shape (m,), optional
+            Levels of the new rows, if the fit has groups that are not in a formula.
         seed : int, optional
             Makes the responses repeatable.
 
@@ -269,7 +280,7 @@ class Fit:
             if kind != predictive.RESPONSE or interval is not None:
                 raise DpmcError("`kind` must be 'response' of a mixture, without an `interval`")
             return predictive.responses(told, draws, x, rng)
-        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials)
+        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials, group)
         if interval is None:
             checks.room("x", (len(draws), len(predictor.design)))
             return predictor.values(draws, slice(None), rng)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmc import checks
 from dpmc.fits import new_rows
@@ -56,6 +57,8 @@ class Predictor:
     design : ndarray of shape (m, p)
         Features, the constant among them.
     offset, trials : ndarray of shape (m,)
+    levels : ndarray of shape (m,)
+        Place of the group of each row among the levels; zeros where there are no groups.
     """
 
     likelihood: Mapping[str, Any]
@@ -63,6 +66,7 @@ class Predictor:
     design: Array
     offset: Array
     trials: Array
+    levels: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -73,6 +77,7 @@ class Predictor:
         x: Any,
         offset: Any = None,
         trials: Any = None,
+        group: Any = None,
     ) -> Predictor:
         """Predictor for new rows, which are checked.
 
@@ -83,11 +88,12 @@ class Predictor:
         num_components : int
             Of a draw.
         x : array_like of shape (m, p)
-        offset, trials : array_like of shape (m,), optional
+        offset, trials, group : array_like of shape (m,), optional
         """
         name = likelihood.get("name")
-        x, added = new_rows.read(likelihood, x)
+        x, added, grouped = new_rows.read(likelihood, x)
         offset = offset if added is None else added
+        group = group if grouped is None else grouped
         rows = _in_order(likelihood, checks.real_array("x", x), x)
         if rows.ndim != 2:
             raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
@@ -96,8 +102,9 @@ class Predictor:
         known = _beside("offset", offset, "offset" in likelihood, len(rows))
         counted = name == BINOMIAL and kind in (RESPONSE, MEAN)
         known_trials = _beside("trials", trials, counted, len(rows))
+        levels = new_rows.levels(group, likelihood.get("levels"), len(rows))
         if callable(kind):
-            return cls(likelihood, kind, rows, known, known_trials)
+            return cls(likelihood, kind, rows, known, known_trials, levels)
         refused = MEAN if name in CLASSES else PROBABILITY
         if kind == refused and name not in (LOGISTIC, BINOMIAL):
             other = MEAN if refused == PROBABILITY else PROBABILITY
@@ -105,7 +112,7 @@ class Predictor:
                 f"`kind` must not be {refused!r} of responses that are {name!r}: give {other!r}"
             )
         if name == NETWORK:
-            return cls(likelihood, kind, rows, known, known_trials)
+            return cls(likelihood, kind, rows, known, known_trials, levels)
         given = rows.shape[1]
         if likelihood["intercept"]:
             rows = np.column_stack([np.ones(len(rows)), rows])
@@ -114,10 +121,12 @@ class Predictor:
             num_coefficients = num_components - last if name == ORDINAL else num_components // last
         else:
             num_coefficients = num_components - LAWS[str(name)].scaled
+            if "levels" in likelihood:
+                num_coefficients -= len(likelihood["levels"]) + 1
         if rows.shape[1] != num_coefficients:
             wanted = num_coefficients - bool(likelihood["intercept"])
             raise DpmcError(f"`x` must have {wanted} columns, got {given}")
-        return cls(likelihood, kind, rows, known, known_trials)
+        return cls(likelihood, kind, rows, known, known_trials, levels)
 
     def values(self, draws: Array, rows: slice, rng: np.random.Generator) -> Array:
         """Numbers for some of the rows under draws, shape (k, m); of classes (k, m, classes)."""
@@ -135,7 +144,10 @@ class Predictor:
         if self.likelihood["name"] in CLASSES:
             return self._classes(draws, design, rng)
         law = LAWS[self.likelihood["name"]]
-        predictor = draws[:, : self.design.shape[1]] @ design.T
+        width = design.shape[1]
+        predictor = draws[:, :width] @ design.T
+        if "levels" in self.likelihood:
+            predictor += draws[:, width + self.levels[rows]]
         if "offset" in self.likelihood:
             predictor += offset
         if self.kind == PREDICTOR:

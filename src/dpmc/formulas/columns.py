@@ -50,7 +50,7 @@ def read(
         found[name] = np.clip(values, *ranges[name]) if name in ranges else values
         valid &= known | (name in missing)
     for name, levels in uses.levels.items():
-        codes = _places(frames.column(frame, name), levels)
+        codes = places(frames.entries(frames.column(frame, name)), levels)
         known = codes >= 0
         filled = _place(missing[name], levels) if name in missing else 0
         codes = np.where(known, codes, filled)
@@ -73,11 +73,11 @@ def _numbers(name: str, column: Any) -> Array:
     return numbers(told, entries, "zero").astype(np.float64, copy=False)
 
 
-def _places(column: Any, levels: Levels) -> np.ndarray[Any, Any]:
-    """Place of each entry among levels, -1 of one that is none."""
-    places = {key(level): k for k, level in enumerate(levels)}
-    entries = frames.entries(column).tolist()
-    return np.fromiter((places.get(key(entry), -1) for entry in entries), np.int64, len(entries))
+def places(entries: np.ndarray[Any, Any], levels: Levels) -> np.ndarray[Any, Any]:
+    """Place of each of some entries among levels, -1 of one that is none."""
+    known = {key(level): k for k, level in enumerate(levels)}
+    listed = entries.tolist()
+    return np.fromiter((known.get(key(entry), -1) for entry in listed), np.int64, len(listed))
 
 
 def _place(value: Any, levels: Levels) -> int:

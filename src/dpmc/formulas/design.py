@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from dpmc.formulas import columns
-from dpmc.formulas.syntax import CATEGORY, FUNCTIONS, LEARNING, OFFSET, Uses, key, refuse_others
+from dpmc.formulas.groups import without_groups
+from dpmc.formulas.syntax import (
+    CATEGORY,
+    FUNCTIONS,
+    LEARNING,
+    OFFSET,
+    Levels,
+    Uses,
+    key,
+    refuse_others,
+)
 from dpmc.types import Array, DpmcError, frames, is_real
 
 INTERCEPT = "Intercept"
@@ -95,6 +105,8 @@ class Design:
     response, features : Part
     offset : Part or None
         Terms of which the coefficient is 1.
+    groups : Uses
+        Reads the column of groups with an intercept of their own, where there are some.
     """
 
     text: str
@@ -103,6 +115,7 @@ class Design:
     response: Part
     features: Part
     offset: Part | None
+    groups: Uses
 
     @classmethod
     def of(cls, text: str, ranges: Any = None, missing: Any = DROP) -> Design:
@@ -113,7 +126,8 @@ class Design:
         DpmcError
             If the formula is none, or what it computes of a row would depend on other rows.
         """
-        left, right = _sides(text)
+        plain, groups = without_groups(text)
+        left, right = _sides(plain)
         ranges = {} if ranges is None else ranges
         missing = {} if isinstance(missing, str) and missing == DROP else missing
         if not isinstance(ranges, Mapping):
@@ -126,7 +140,7 @@ class Design:
         offset = Part.of(inner, checked, text) if inner else None
         if offset is not None and (offset.uses.levels or not offset.uses.columns):
             raise DpmcError(f"`formula` must have numbers of rows in {OFFSET}(), got {text!r}")
-        found = cls(text, checked, missing, parts[0], parts[1], offset)
+        found = cls(text, checked, missing, parts[0], parts[1], offset, groups)
         if len(parts[0].names) != (found.classes or 1) or not parts[0].uses.columns:
             raise DpmcError(
                 f"`formula` must have one number, or one category, as its response, got {text!r}"
@@ -148,7 +162,8 @@ class Design:
     def new_columns(self) -> tuple[str, ...]:
         """Columns that are read of rows whose response is not known."""
         parts = (self.features,) if self.offset is None else (self.features, self.offset)
-        return tuple(dict.fromkeys(name for part in parts for name in part.uses.columns))
+        read = [*(part.uses for part in parts), self.groups]
+        return tuple(dict.fromkeys(name for uses in read for name in uses.columns))
 
     @property
     def intercept(self) -> bool:
@@ -199,6 +214,17 @@ class Design:
         values = self.offset.values(frame, self.ranges, self.missing)
         return np.asarray(values.sum(axis=1))
 
+    @property
+    def group(self) -> tuple[str, Levels] | None:
+        """Column of groups with an intercept of their own, and its levels."""
+        return next(iter(self.groups.levels.items()), None)
+
+    def places(self, frame: Any) -> Array:
+        """Place of the group of each row among the levels, shape (n,); -1 where it is none."""
+        table, valid = columns.read(frame, self.groups, {}, self.missing)
+        codes = table.iloc[:, 0].cat.codes.to_numpy(dtype=np.float64)
+        return np.where(valid, codes, -1.0)
+
     def sentences(self) -> Iterator[str]:
         """Formula, and what became of entries that are missing, impossible or out of range."""
         yield f"Formula: {self.text}."
@@ -220,14 +246,15 @@ class Design:
         return {"text": self.text, "ranges": ranges, "missing": dict(self.missing)}
 
     def _check_missing(self, name: str, value: Any) -> None:
-        for part in (self.response, self.features, self.offset):
-            levels = () if part is None else part.uses.levels.get(name, ())
+        read = [part.uses for part in (self.response, self.features, self.offset) if part]
+        for uses in (*read, self.groups):
+            levels = uses.levels.get(name, ())
             if levels and key(value) not in map(key, levels):
                 raise DpmcError(
                     f"`missing` must be a declared level for {name!r}, among {list(levels)}, got "
                     f"{value!r}"
                 )
-            numeric = part is not None and name in part.uses.numeric
+            numeric = name in uses.numeric
             if numeric and not (is_real(value) and math.isfinite(value)):
                 raise DpmcError(f"`missing` must be a finite number for {name!r}, got {value!r}")
 

@@ -147,7 +147,9 @@ class _Reader:
                 f"`formula` must declare the levels of {name!r}, which would be private values "
                 f"otherwise: {LEVELS % name}, the first being the one to compare with"
             )
-        known = self.uses.levels.setdefault(name, _checked(name, levels))
+        known = self.uses.levels.setdefault(
+            name, checked_levels(f"`formula` must give {name!r}", levels)
+        )
         if known != tuple(levels):
             raise DpmcError(f"`formula` must give {name!r} the same levels wherever it stands")
 
@@ -183,9 +185,16 @@ def _has_one(node: ast.Call) -> bool:
     return len(node.args) == 1 and not node.keywords
 
 
-def _checked(name: str, levels: Sequence[Any]) -> Levels:
-    """Levels of a category: different texts or numbers."""
-    told = f"`formula` must give {name!r} at least two different texts or numbers as levels"
+def checked_levels(told: str, levels: Sequence[Any]) -> Levels:
+    """Levels of a category: different texts or numbers.
+
+    Parameters
+    ----------
+    told : str
+        Beginning of a refusal, up to what levels must be.
+    levels : sequence
+    """
+    told = f"{told} at least two different texts or numbers as levels"
     if len(levels) < 2 or not all(isinstance(one, str | int | float) for one in levels):
         raise DpmcError(f"{told}, got {list(levels)}")
     if len({key(one) for one in levels}) < len(levels):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from dpmc import checks
-from dpmc.families._columns import RESPONSES
+from dpmc.families.likelihoods import ALL
 from dpmc.families.regression import MODELS
 from dpmc.fitting import AUTOMATIC, columns_of, is_automatic, refuse_beside_auto
 from dpmc.mcmc.clip_shares import Diagnostics
@@ -185,10 +185,12 @@ def _public(model: Model | str, num_columns: int, rows: Any) -> Array:
             f"`rows` must have {' or '.join(map(str, wanted))} columns, and rows, got shape "
             f"{found.shape}"
         )
-    if model in RESPONSES and found.shape[1] == num_columns:
-        told, allowed = RESPONSES[str(model)]
-        if not allowed(found[:, -1]).all():
-            raise DpmcError(f"`rows` must have a last column of responses, {told}, got others")
+    if isinstance(model, str) and found.shape[1] == num_columns:
+        likelihood = ALL[model]
+        if not likelihood.allowed(found[:, -1]).all():
+            raise DpmcError(
+                f"`rows` must have a last column of responses, {likelihood.wanted}, got others"
+            )
     return found
 
 

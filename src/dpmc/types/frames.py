@@ -83,7 +83,7 @@ def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
         )
     if is_frame(data):
         return _frame_numbers(what, data, invalid_rows)
-    return numbers(f"{what} must be", _array(what, data), invalid_rows)
+    return numbers(f"{what} must be", array(what, data), invalid_rows)
 
 
 def is_lazy(data: object) -> bool:
@@ -175,7 +175,7 @@ def arrow_entries(column: Any) -> np.ndarray[Any, Any]:
     return np.asarray(column)
 
 
-def _array(what: str, data: Any) -> np.ndarray[Any, Any]:
+def array(what: str, data: Any) -> np.ndarray[Any, Any]:
     """Array of data; those in lists keep their types where one of them is no number."""
     if isinstance(data, np.ndarray):
         return np.asarray(data)  # a matrix multiplies, and is sliced, in another way
