@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpmc.automatic import run
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm.prior import INTERCEPT
+from dpmc.automatic.glm.run import rows_counted
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import find
 from dpmc.families.likelihoods import LIKELIHOODS, PRIOR, model_of
@@ -24,7 +26,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import Array, Dataset, Guarantee
+from dpmc.types import Array, Dataset, Guarantee, Neighbours
 
 # Scaled numbers beyond this are this: sums of their squares are finite.
 LARGEST = 1e100
@@ -119,6 +121,7 @@ def fit(
     seed: int | None,
     noise: Noise | None,
     names: tuple[str, ...],
+    neighbours: Neighbours = "replace",
     progress: Progress = silent,
 ) -> Fit:
     """Draws from the posterior of a regression of `LIKELIHOODS`.
@@ -130,20 +133,24 @@ def fit(
     name : str
     num_features : int
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget: all of it is spent.
     intercept : bool
     classes : int
         Of responses; 0 where these are numbers.
     prior_sd : ndarray of shape (d,), optional
         Of the coefficients of a predictor; by default the prior is in units of the columns.
-    num_chains, num_draws, seed, noise, names, progress
+    num_chains, num_draws, seed, noise, names, neighbours, progress
         As of `dpmc.automatic.run.fit`.
     """
     kind = noise_of(noise, published=seed is not None)
-    ledger = Ledger(GaussianBudget.of(epsilon, delta), kind)
-    till = Till(ledger, Streams.of(seed, "units", 0).noise)
-    with told(Guarantee(epsilon, delta, accountant="gaussian"), ledger.records):
-        scaled = _scaled(till, dataset.x, name, num_features, intercept, prior_sd)
+    ledger = Ledger(GaussianBudget.of(epsilon, delta), kind, neighbours)
+    streams = Streams.of(seed, "units", 0)
+    till = Till(ledger, streams.noise)
+    with told(Guarantee(epsilon, delta, neighbours, "gaussian"), ledger.records):
+        x, counted = dataset.x, Counted(float(dataset.num_rows))
+        if neighbours == "add_remove":
+            x, counted, _ = rows_counted(till, dataset, streams.batches)
+        scaled = _scaled(till, counted, x, name, num_features, intercept, prior_sd)
     model = model_of(name, len(scaled.matrix), classes)
     rows = scaled.rows(dataset.x, LIKELIHOODS[name].size is not None)
     found = run.fit(
@@ -156,8 +163,10 @@ def fit(
         seed=seed,
         noise=noise,
         names=names,
+        neighbours=neighbours,
         progress=progress,
         ledger=ledger,
+        num_rows=int(counted.number),
     )
     assert found.draws is not None
     plan = replace(
@@ -171,6 +180,7 @@ def fit(
 
 def _scaled(
     till: Till,
+    counted: Counted,
     x: Array,
     name: str,
     num_features: int,
@@ -180,11 +190,11 @@ def _scaled(
     """Units of columns, and about the size of responses: released, or those of a prior."""
     if prior_sd is not None:
         return Scaled.given(prior_sd, intercept)
-    units = find(till, x[:, :num_features], intercept or name == ORDINAL)
+    units = find(till, counted, x[:, :num_features], intercept or name == ORDINAL)
     scaled = Scaled(units.location, units.scale, INTERCEPT / PRIOR if intercept else 0.0)
     size = LIKELIHOODS[name].size
     if size is None or not intercept:
         return scaled
     with np.errstate(all="ignore"):
         sizes = size(x[:, -1:], x[:, -2:-1]) - x[:, num_features : num_features + 1]
-    return replace(scaled, middle=float(find(till, sizes, True).location[0]))
+    return replace(scaled, middle=float(find(till, counted, sizes, True).location[0]))
