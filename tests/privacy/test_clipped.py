@@ -20,7 +20,10 @@ SOURCE = Path(__file__).parents[2] / "src"  # every package of the project
 # Where rows are clipped, counted or averaged, beside the bound that it is done with; and where a
 # user, a regression whose statistics name their bounds, or a target without rows states one.
 MAKERS = {
-    "row_sum": {"dpmc/rows/sums.py", "dpmc/automatic/whitened.py", "dpmc/automatic/glm/rows.py"},
+    "row_sum": {
+        "dpmc/rows/sums.py",
+        *(f"dpmc/automatic/{name}.py" for name in ("purse", "whitened", "glm/rows", "glm/till")),
+    },
     "row_span": {"dpmc/automatic/glm/rows.py", "dpmc/automatic/whitened.py"},
     "row_matrices": {"dpmc/automatic/glm/rows.py"},
     "row_histogram": {"dpmc/automatic/glm/rows.py"},
@@ -28,7 +31,7 @@ MAKERS = {
     "row_mean": {"dpmc/rows/vectors.py"},
     "row_count": {
         "dpmc/automatic/whitened.py",
-        *(f"dpmc/automatic/glm/{name}.py" for name in ("rows", "run", "units")),
+        *(f"dpmc/automatic/{name}.py" for name in ("run", "glm/rows", "glm/run", "glm/units")),
         "dpmc_league/sep_clips.py",
     },
     "row_shares": {"dpmc/mcmc/clip_shares.py"},

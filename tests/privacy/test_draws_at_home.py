@@ -159,7 +159,9 @@ ELSEWHERE = {
     """,
     "which rows a step uses, and in what order": """
         dpmc_league/rivals/hmc_batches.py::batch_gradient.gradient choice
-        dpmc/automatic/glm/rows.py::Rows.one_of integers
+        dpmc/automatic/counted.py::Counted.one_of integers
+        dpmc/automatic/counted.py::Counted.one_of random
+        dpmc/automatic/counted.py::Counted.some random
         dpmc/ep/network/vi.py::_one_pass permutation
         dpmc/ep/settings.py::pass_orders integers
         dpmc/ep/settings.py::pass_orders permutation
@@ -198,8 +200,8 @@ ELSEWHERE = {
         dpmc/statsel/types.py::Population.draw_base uniform
         dpmc_papers/config/problems.py::start_points standard_normal
     """,
-    "which rows are compared with each other, by a public seed": """
-        dpmc/automatic/glm/units.py::find permutation
+    "which rows are compared with each other: by a public seed, or by secret coins": """
+        dpmc/automatic/counted.py::Counted.order permutation
     """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
         dpmc/automatic/prior.py::_is_normal choice

@@ -187,7 +187,7 @@ def find(
         (rows.curvatures_beyond, near.curvature, (1 - share) * cost),
     ):
         noise = purse.spread * count_noise(steps, part)
-        targets.append(_target(rows, noise, known is not None, last_left))
+        targets.append(_target(rows, noise, known is not None, last_left, purse.moved))
         if known is not None and noise > DECIDES * rows.num_rows:
             found.append(middle)
             continue
@@ -198,18 +198,22 @@ def find(
 
 
 def _target(
-    rows: WhitenedRows | FederatedRows, noise: float, known: bool, last_left: float | None
+    rows: WhitenedRows | FederatedRows,
+    noise: float,
+    known: bool,
+    last_left: float | None,
+    moved: float,
 ) -> float:
     """Number of rows to clip.
 
-    The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of them
-    in each direction: m of 2 sqrt(d) / mu makes them alike.
+    The bias of m clipped rows is at most about m bounds, the noise of the gradient s / mu of them
+    in each direction, if a row moves it by s: m of s sqrt(d) / mu makes them alike.
     """
     most = rows.num_rows / 4
     if not known:
         return max(most, min(FIRST_CLEAR * noise, 2 * most))
     if last_left is not None:
-        target = max(LAST_CLEAR * noise, 2 * math.sqrt(rows.dim / last_left))
+        target = max(LAST_CLEAR * noise, moved * math.sqrt(rows.dim / last_left))
     else:
         target = CLEAR * noise
     return min(max(target, 1.0), most)

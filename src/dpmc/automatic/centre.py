@@ -275,7 +275,8 @@ class _Search:
             return True
         bent = 0.5 * self.num_rows**-0.5 * self.distance**2
         error = math.hypot(math.sqrt(0.5) * self.curvature.noise * self.distance, bent)
-        return bool(error > most * 2 * self.bound / math.sqrt(bounds.LAST_GRADIENT * left))
+        noise = self.purse.moved * self.bound / math.sqrt(bounds.LAST_GRADIENT * left)
+        return bool(error > most * noise)
 
     def _find_tail(self, cost: float) -> Tail:
         each = TAIL_COUNTS * cost / 2

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dpmc.privacy.clipped import Clipped
+from dpmc.privacy.clipped import Clipped, row_sum
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import NodeNoise, NodeValues
 from dpmc.types import Array
@@ -46,6 +46,11 @@ class Purse:
     def spread(self) -> float:
         """Standard deviation of the noise of a sum, over what its cost says: 1 at one place."""
         return 1.0 if self.nodes is None else self.nodes.spread
+
+    @property
+    def moved(self) -> float:
+        """How far one row moves a sum of vectors of length 1."""
+        return row_sum(0.0, 1.0, self.ledger.neighbours or "replace").sensitivity
 
     @property
     def left(self) -> float:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpmc import checks
-from dpmc.automatic import bounds
+from dpmc.automatic import bounds, counted
 from dpmc.automatic.causes import Causes
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
@@ -22,6 +22,7 @@ from dpmc.fits import Fit
 from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
@@ -31,7 +32,7 @@ from dpmc.rows import model_checks, row_functions
 from dpmc.rows.persons import Persons
 from dpmc.rows.sources import Source
 from dpmc.shards.federation import Federation
-from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Model, Plan
+from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Model, Neighbours, Plan
 
 NAME = "automatic"
 # What a guarantee names as outside of it, of nodes.
@@ -59,8 +60,10 @@ def fit(
     seed: int | None = None,
     noise: Noise | None = None,
     names: tuple[str, ...] = (),
+    neighbours: Neighbours = "replace",
     progress: Progress = silent,
     ledger: Ledger | None = None,
+    num_rows: int | None = None,
     draws_of: Draws = NoiseAware.draws,
     varied: Dataset | None = None,
 ) -> Fit:
@@ -72,7 +75,7 @@ def fit(
     dataset : Dataset, Source, Persons or Federation
         The private rows, in memory, in files, of persons, or at several nodes.
     epsilon, delta : float
-        The budget under substitution of one row, or person: all of it is spent.
+        The budget: all of it is spent.
     num_chains, num_draws : int
         Chains, and draws of each; they cost no privacy.
     start : ndarray of shape (d,), optional
@@ -83,10 +86,14 @@ def fit(
         As of `dpmc.fit`.
     names : tuple of str
         Names of the components.
+    neighbours : {"replace", "add_remove"}
+        Relation that the budget is for.
     progress : callable
         Told after each stage how many hundredths of the budget are spent.
     ledger : Ledger, optional
         Of this budget and noise, where some of it is spent on these rows already.
+    num_rows : int, optional
+        Number of rows, where it is private and released already.
     draws_of : callable
         Draws from what was released, where the prior of `model` is that of the search alone.
     varied : Dataset, optional
@@ -106,34 +113,43 @@ def fit(
     point = starting_point(model, prior, start)
     checks.room("num_draws", (num_draws, num_chains, len(point)))
     streams = Streams.of(seed, NAME, 0)
-    ledger = Ledger(budget, noise) if ledger is None else ledger
+    ledger = Ledger(budget, noise, neighbours) if ledger is None else ledger
     rows: WhitenedRows | FederatedRows
     if isinstance(dataset, Federation):
         rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)
     else:
-        rows, nodes = WhitenedRows(given, dataset, varied), None
+        rows, nodes = WhitenedRows(given, dataset, neighbours, varied), None
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
     outside += [] if nodes is None else nodes.outside
     unit = unit_of(dataset)
     outside += [] if nodes is None or unit == ROW else [SEVERAL % unit]
-    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside), unit=unit)
+    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit)
     what = "rows" if unit == ROW else "persons"
     purse = Purse(ledger, streams.noise, nodes)
     spent: Plan
     with told(guarantee, ledger.records):
-        if dataset.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
+        stages: list[dict[str, float]] = []
+        if num_rows is None and neighbours == "replace":
+            num_rows = dataset.num_rows
+        elif num_rows is None:
+            count = row_count(valid_rows(dataset), neighbours)
+            noisy, deviation = purse.total(count, counted.SHARE * purse.left)
+            stages.append({"count": noisy, "standard_error": deviation})
+            num_rows = int(counted.believed(noisy))
+        rows.num_rows = num_rows
+        if num_rows < bounds.fewest_rows(budget.mu, purse.spread):
             nothing = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
             spent = _nothing(model.dim)
-            remarks = [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta, what)]
+            remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
         else:
             centre = locate(rows, prior, purse, point, progress)
             posterior = NoiseAware.of(centre, prior)
             draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
-            cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta, what)
-            spent = _spent(centre, cost, dataset.num_rows)
+            cost = Cost.of(centre, posterior, budget.mu, num_rows, delta, what)
+            spent = _spent(centre, cost)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
         return Fit(
@@ -149,9 +165,11 @@ def fit(
                 delta=delta,
                 accountant="gaussian",
                 mu=budget.mu,
+                stages=(*stages, *spent.stages),
                 acceptance=accepted,
                 noise=noise,
-                audit=audit(parse(records), delta),
+                audit=replace(audit(parse(records), delta), neighbours=neighbours),
+                details={**spent.details, "num_rows": num_rows},
             ),
             names=names,
             remarks=(*remarks, *_correlated(accepted), *few(draws)),
@@ -164,12 +182,19 @@ def unit_of(dataset: Dataset | Source | Persons | Federation) -> str:
     return first.unit if isinstance(first, Persons) else ROW
 
 
-def _spent(centre: Centre, cost: Cost, num_rows: int) -> Plan:
+def valid_rows(dataset: Dataset | Source | Persons | Federation) -> int:
+    """Number of rows, or persons, that count, private; in files that of all."""
+    if isinstance(dataset, Dataset) and dataset.invalid_rows == "zero":
+        return int(np.isfinite(dataset.x).all(axis=1).sum())
+    return dataset.num_rows
+
+
+def _spent(centre: Centre, cost: Cost) -> Plan:
     return Plan(
         method="noise-aware Laplace",
         stages=tuple(centre.stages),
         clip_bound=centre.gradient_bound,
-        clipped_share=centre.clipped / num_rows,
+        clipped_share=centre.clipped / cost.num_rows,
         effective_draws=cost.effective_draws,
         widening=tuple(cost.widening.tolist()),
         statement=cost.statement(),
@@ -182,7 +207,7 @@ def _nothing(dim: int) -> Plan:
         method="prior",
         effective_draws=0.0,
         widening=(math.inf,) * dim,
-        statement="No row was used, and nothing was released: these are draws from the prior.",
+        statement="These are draws from the prior.",
     )
 
 

@@ -29,9 +29,10 @@ class Cost:
     widening : ndarray of shape (d,)
         Width of each component's interval over that without privacy noise.
     effective_draws : float
-        k = (mu / (2 c))^2 of the last gradient, c the clip bound of a whitened row gradient: noise
-        displaces the mean by 1 / sqrt(k) posterior standard deviations in each direction, as if it
-        were the mean of k draws.
+        k = (mu / s)^2 of the last gradient, s how far one row moves it: twice the clip bound of a
+        whitened row gradient, or once where a row is added or removed. Noise displaces the mean by
+        1 / sqrt(k) posterior standard deviations in each direction, as if it were the mean of k
+        draws.
     mu, delta : float
         The budget.
     num_rows : int

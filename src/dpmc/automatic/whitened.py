@@ -19,7 +19,7 @@ from dpmc.rows.passes import Passes
 from dpmc.rows.persons import Persons
 from dpmc.rows.sources import Source, block_rows
 from dpmc.rows.vectors import clip_rows, norms, pack
-from dpmc.types import Array, Dataset, Model
+from dpmc.types import Array, Dataset, Model, Neighbours
 
 # Half the distance, in whitened units, over which gradients are differenced: rounding and
 # curvature of the curvature are both far below the noise of any release.
@@ -38,6 +38,7 @@ class WhitenedRows:
     data : Dataset, Source or Persons
         The private rows. Of persons what is summed, clipped and counted is the sum over the rows of
         each, in the place of a row.
+    neighbours : {"replace", "add_remove"}
     varied : Dataset, optional
         The same rows, as `squares_sum` sees them.
     """
@@ -46,11 +47,13 @@ class WhitenedRows:
         self,
         model: Model,
         data: Dataset | Source | Persons,
+        neighbours: Neighbours = "replace",
         varied: Dataset | None = None,
     ) -> None:
-        self.dim = model.dim
+        self.dim, self.neighbours = model.dim, neighbours
         self._passes = Passes(model, data)
         self._varied = self._passes if varied is None else Passes(model, varied)
+        # Public; where it is not, what was released stands in its place.
         self.num_rows = self._passes.num_rows
         self._block, self._wide_block = block_rows(self.dim), block_rows(self.dim**2)
 
@@ -63,17 +66,17 @@ class WhitenedRows:
         """
         steps = np.array(sorted(lengths))
         counts = self._passes.total(_gradients_beyond, self._block, theta, basis, steps)
-        return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
+        return dict(zip(steps.tolist(), map(self._count, counts), strict=True))
 
     def gradient_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
         """Sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
         total = self._passes.total(_gradient_sum, self._block, theta, basis, bound)
-        return row_sum(total, bound)
+        return row_sum(total, bound, self.neighbours)
 
     def squares_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[float]:
         """Sum of squared norms of whitened row gradients, each at most ``bound**2``."""
         total = self._varied.total(_squares_sum, self._block, theta, basis, bound)
-        return row_span(float(total[0]), bound**2)
+        return row_span(float(total[0]), bound**2, self.neighbours)
 
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
@@ -83,13 +86,14 @@ class WhitenedRows:
         Each beyond the higher norm contributes a vector of length 1 to the sum, shape (d,).
         """
         found = self._passes.total(_large_sum, self._block, theta, basis, low, high)
-        return row_count(found[0]), row_count(found[1]), row_sum(found[2:], UNIT)
+        directions = row_sum(found[2:], UNIT, self.neighbours)
+        return self._count(found[0]), self._count(found[1]), directions
 
     def slope_sum(self, theta: Array, direction: Array, bound: float) -> Clipped[float]:
         """Sum of row slopes along a direction of theta, each clipped to `bound`."""
         column = np.ascontiguousarray(direction[:, None])
         total = self._passes.total(_gradient_sum, self._block, theta, column, bound)
-        return row_sum(float(total[0]), bound)
+        return row_sum(float(total[0]), bound, self.neighbours)
 
     def curvatures_beyond(
         self, theta: Array, basis: Array, lengths: Sequence[float]
@@ -97,7 +101,7 @@ class WhitenedRows:
         """Number of whitened row curvatures that have a Frobenius norm beyond some, > 0."""
         steps = np.array(sorted(lengths))
         counts = self._passes.total(_curvatures_beyond, self._wide_block, theta, basis, steps)
-        return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
+        return dict(zip(steps.tolist(), map(self._count, counts), strict=True))
 
     def curvature_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
         """Packed sum of whitened row curvatures, each clipped to Frobenius norm `bound`.
@@ -106,7 +110,10 @@ class WhitenedRows:
         its gradient. Shape (d (d + 1) / 2,), see `pack`.
         """
         total = self._passes.total(_curvature_sum, self._wide_block, theta, basis, bound)
-        return row_sum(total, bound)
+        return row_sum(total, bound, self.neighbours)
+
+    def _count(self, number: int) -> Clipped[float]:
+        return row_count(number, self.neighbours)
 
 
 # What a block of rows contributes; functions of a module, so that other processes know them.

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from dpmc.automatic import run
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm.prior import INTERCEPT
+from dpmc.automatic.glm.run import rows_counted
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import find
 from dpmc.families.intercepts import Intercepts
@@ -28,7 +30,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import Array, Dataset, Guarantee
+from dpmc.types import Array, Dataset, Guarantee, Neighbours
 
 # Scaled numbers beyond this are this: sums of their squares are finite.
 LARGEST = 1e100
@@ -203,6 +205,7 @@ def fit(
     seed: int | None,
     noise: Noise | None,
     names: tuple[str, ...],
+    neighbours: Neighbours = "replace",
     progress: Progress = silent,
 ) -> Fit:
     """Draws from the posterior of a regression of `ALL`.
@@ -214,7 +217,7 @@ def fit(
         further columns, responses.
     columns : Columns
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget: all of it is spent.
     prior_sd : ndarray of shape (d,), optional
         Of the coefficients of a predictor, and behind them the scale of the deviation of groups; by
         default the prior is in units of the columns.
@@ -222,14 +225,18 @@ def fit(
         Of the coefficients of a predictor.
     start : ndarray, optional
         A public point, in the components of the fit.
-    num_chains, num_draws, seed, noise, names, progress
+    num_chains, num_draws, seed, noise, names, neighbours, progress
         As of `dpmc.automatic.run.fit`.
     """
     kind = noise_of(noise, published=seed is not None)
-    ledger = Ledger(GaussianBudget.of(epsilon, delta), kind)
-    till = Till(ledger, Streams.of(seed, "units", 0).noise)
-    with told(Guarantee(epsilon, delta, accountant="gaussian"), ledger.records):
-        scaled, spread = _scaled(till, dataset.x, columns, prior_sd, prior_mean)
+    ledger = Ledger(GaussianBudget.of(epsilon, delta), kind, neighbours)
+    streams = Streams.of(seed, "units", 0)
+    till = Till(ledger, streams.noise)
+    with told(Guarantee(epsilon, delta, neighbours, "gaussian"), ledger.records):
+        x, counted = dataset.x, Counted(float(dataset.num_rows))
+        if neighbours == "add_remove":
+            x, counted, _ = rows_counted(till, dataset, streams.batches)
+        scaled, spread = _scaled(till, counted, x, columns, prior_sd, prior_mean)
     mean_sd = scaled.constant * PRIOR
     rows = replace(dataset, x=scaled.rows(dataset.x, columns))
     more: dict[str, Any] = {}
@@ -251,8 +258,10 @@ def fit(
         seed=seed,
         noise=noise,
         names=_searched(names, columns),
+        neighbours=neighbours,
         progress=progress,
         ledger=ledger,
+        num_rows=int(counted.number),
         **more,
     )
     draws = found.draws
@@ -296,7 +305,12 @@ def _as_copies(rows: Dataset, columns: Columns) -> Dataset:
 
 
 def _scaled(
-    till: Till, x: Array, columns: Columns, prior_sd: Array | None, prior_mean: Array | None
+    till: Till,
+    counted: Counted,
+    x: Array,
+    columns: Columns,
+    prior_sd: Array | None,
+    prior_mean: Array | None,
 ) -> tuple[Scaled, float]:
     """Units of columns, and about the size of responses: released, or those of a prior.
 
@@ -306,13 +320,13 @@ def _scaled(
     if prior_sd is not None:
         unit = 1.0
         if columns.has_scale:
-            unit = float(find(till, x[:, -1:], intercept).scale[0])
+            unit = float(find(till, counted, x[:, -1:], intercept).scale[0])
         sds = prior_sd[int(intercept) : int(intercept) + count]
         constant = float(prior_sd[0]) / PRIOR / unit if intercept else 0.0
         given = Scaled(np.zeros(count), PRIOR * unit / sds, constant, 0.0, unit, prior_mean)
         return given, float(prior_sd[-1]) / unit
     places: Sequence[int] = [*range(count), *([-1] if columns.has_scale else [])]
-    units = find(till, x[:, places], intercept or columns.likelihood == ORDINAL)
+    units = find(till, counted, x[:, places], intercept or columns.likelihood == ORDINAL)
     scaled = Scaled(
         units.location[:count], units.scale[:count], INTERCEPT / PRIOR if intercept else 0.0
     )
@@ -324,4 +338,4 @@ def _scaled(
         return scaled, PRIOR
     with np.errstate(all="ignore"):
         sizes = size(x[:, -1:], x[:, -2:-1]) - x[:, columns.behind : columns.behind + 1]
-    return replace(scaled, middle=float(find(till, sizes, True).location[0])), PRIOR
+    return replace(scaled, middle=float(find(till, counted, sizes, True).location[0])), PRIOR

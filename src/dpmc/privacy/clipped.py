@@ -2,8 +2,9 @@
 
 A ledger adds noise to a `Clipped` and to nothing else, so that whoever asks for a release cannot
 state its sensitivity. The functions here that make one are for the code that clips, counts or
-averages rows, beside the bound that it does so with. `asserted` is for a value whose sensitivity a
-user answers for.
+averages rows, beside the bound that it does so with, and the relation of neighbours that a budget
+is for: forgotten, it is substitution, and a ledger of another relation refuses the value.
+`asserted` is for a value whose sensitivity a user answers for.
 """
 
 from __future__ import annotations
@@ -86,19 +87,25 @@ class Clip:
         return 2 * self.bound * self.scale * math.sqrt(self.blocks)
 
 
-def row_sum(value: V, bound: float) -> Clipped[V]:
-    """Sum over rows, each of which contributes a vector of norm `bound` at most."""
-    return Clipped(value, 2 * bound)
+def row_sum(value: V, bound: float, neighbours: Neighbours = "replace") -> Clipped[V]:
+    """Sum over rows, each of which contributes a vector of norm `bound` at most.
+
+    A row in place of its opposite moves it by twice as much as one that is added.
+    """
+    return Clipped(value, 2 * bound if neighbours == "replace" else bound, neighbours)
 
 
 def row_mean(value: Array, bound: float, num_rows: int) -> Clipped[Array]:
-    """Mean over rows, each of which contributes a vector of norm `bound` at most."""
+    """Mean over rows, each of which contributes a vector of norm `bound` at most.
+
+    Under substitution alone, as shares are: otherwise the number of rows is private.
+    """
     return Clipped(value, 2 * bound / num_rows)
 
 
-def row_count(number: int) -> Clipped[float]:
-    """Number of rows: a substituted one moves it by 1 at most."""
-    return Clipped(float(number), 1.0)
+def row_count(number: int, neighbours: Neighbours = "replace") -> Clipped[float]:
+    """Number of rows: one that is substituted, added or removed moves it by 1 at most."""
+    return Clipped(float(number), 1.0, neighbours)
 
 
 def row_shares(values: Array, num_rows: int) -> Clipped[Array]:
@@ -106,29 +113,32 @@ def row_shares(values: Array, num_rows: int) -> Clipped[Array]:
     return Clipped(values, math.sqrt(values.size) / num_rows)
 
 
-def row_span(value: float, width: float) -> Clipped[float]:
-    """Sum over rows, each of which contributes a number of an interval of a width."""
-    return Clipped(value, width)
+def row_span(value: float, width: float, neighbours: Neighbours = "replace") -> Clipped[float]:
+    """Sum over rows, each of which contributes a number from 0 to a width."""
+    return Clipped(value, width, neighbours)
 
 
-def row_counts(numbers: Array) -> Clipped[Array]:
-    """Numbers of rows, of which a substituted one may move each by 1."""
-    return Clipped(numbers, math.sqrt(numbers.size))
+def row_counts(numbers: Array, neighbours: Neighbours = "replace") -> Clipped[Array]:
+    """Numbers of rows, each of which one row may move by 1."""
+    return Clipped(numbers, math.sqrt(numbers.size), neighbours)
 
 
-def row_histogram(numbers: Array) -> Clipped[Array]:
-    """Number of rows that are in each of some bins: a substituted one leaves one for another."""
-    return Clipped(numbers, math.sqrt(2))
+def row_histogram(numbers: Array, neighbours: Neighbours = "replace") -> Clipped[Array]:
+    """Number of rows that are in each of some bins.
+
+    A substituted row leaves one bin for another; one that is added or removed is in one of them.
+    """
+    return Clipped(numbers, math.sqrt(2) if neighbours == "replace" else 1.0, neighbours)
 
 
-def row_matrices(packed: Array, bound: float) -> Clipped[Array]:
+def row_matrices(packed: Array, bound: float, neighbours: Neighbours = "replace") -> Clipped[Array]:
     """Packed sum over rows of multiples of a v v', each of Frobenius norm at most `bound`.
 
     Two of them with multiples of one sign have an inner product of at least 0, so that one in
     place of another moves the sum by sqrt(2) times the bound at most. So do multiples of either
     sign, if those below 0 have norms of at most 0.41 times the bound.
     """
-    return Clipped(packed, math.sqrt(2) * bound)
+    return Clipped(packed, (math.sqrt(2) if neighbours == "replace" else 1.0) * bound, neighbours)
 
 
 def asserted(

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.privacy import events
 from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally, is_paid
 from dpmc.privacy.clipped import BarkerRatio, Clip, Clipped, V, check_value, number
-from dpmc.types import Array, DpmcError, Neighbours, is_integer
+from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours, is_integer
 
 if TYPE_CHECKING:
     from dpmc.privacy.calibration import Plan
@@ -57,11 +58,13 @@ class Ledger:
     noise : {"continuous", "discrete"}
         ``"discrete"`` rounds values with noise to a grid, see `dpmc.privacy.discrete`: no
         digit of them says more than the noise allows.
+    neighbours : {"replace", "add_remove"}
+        Relation that a `GaussianBudget` is for; other plans are for substituted rows.
 
     Raises
     ------
     DpmcError
-        If `noise` is unknown.
+        If `noise` or `neighbours` is unknown, or a plan is for substituted rows alone.
 
     Examples
     --------
@@ -75,10 +78,13 @@ class Ledger:
     """
 
     def __init__(
-        self, plan: Plan | Counts | GaussianBudget | None = None, noise: Noise = "continuous"
+        self,
+        plan: Plan | Counts | GaussianBudget | None = None,
+        noise: Noise = "continuous",
+        neighbours: Neighbours = "replace",
     ) -> None:
         self.noise = noise_of(noise, published=True)
-        _check_plan(plan)
+        _check_plan(plan, neighbours)
         self.budget = plan if isinstance(plan, GaussianBudget) else None
         if self.budget is None and is_paid():
             raise DpmcError("`plan` must be a GaussianBudget in a part of a session, got another")
@@ -88,8 +94,8 @@ class Ledger:
             self._allowed = dict(plan)
         elif plan is not None and not isinstance(plan, GaussianBudget):
             self._allowed = dict(plan.counts)
-        # Relation of the releases: a plan or a budget is for substituted rows, else the first says.
-        self.neighbours: Neighbours | None = None if plan is None else "replace"
+        # Relation of the releases: that of a plan or a budget, else the first says.
+        self.neighbours: Neighbours | None = None if plan is None else neighbours
         self._discrete: Any = None
         if noise == "discrete":
             from dpmc.privacy import discrete  # takes long: only where it is needed
@@ -280,6 +286,7 @@ class Ledger:
         if grid != self.grid(clip, noise_multiplier):
             raise _refusal(self.noise)
         with self._lock:
+            self._relate("replace")
             tally.add(int(num_releases))
         if grid:
             std = self._discrete.on_grid(sensitivity, grid, dim) * noise_multiplier
@@ -411,12 +418,17 @@ class Ledger:
         return tally
 
 
-def _check_plan(plan: object) -> None:
+def _check_plan(plan: object, neighbours: Neighbours) -> None:
     if not (plan is None or isinstance(plan, GaussianBudget | Mapping) or hasattr(plan, "counts")):
         raise DpmcError(
             "`plan` must be a Plan, a mapping of events to their numbers or a GaussianBudget, got "
             f"{type(plan).__name__}"
         )
+    if neighbours != "replace" and not isinstance(plan, GaussianBudget):
+        raise DpmcError(
+            f"`neighbours` must be 'replace' without a GaussianBudget, got {neighbours!r}"
+        )
+    checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
 
 
 def finite(value: V) -> V:

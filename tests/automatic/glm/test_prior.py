@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal, Observed, posterior
 from dpmc.automatic.glm.rows import Rows
@@ -71,7 +72,8 @@ def test_curvatures_of_either_sign_are_no_farther_apart_than_they_may_be():
     numbers[[kernels.LENGTH, kernels.LONGEST, kernels.RESIDUAL, kernels.GRADIENT]] = 2.0
     seen = []
     for response in (0.0, math.sqrt(12.0)):
-        rows = Rows(np.array([[2.0, response]]), np.zeros(1), np.ones(1), False, kernels.STUDENT_T)
+        row, kind = np.array([[2.0, response]]), kernels.STUDENT_T
+        rows = Rows(row, np.zeros(1), np.ones(1), False, kind, Counted(1.0))
         seen.append(rows.scores(np.eye(1), np.zeros(1), numbers, True).curvature)
     assert seen[1].value[0] == pytest.approx(-seen[0].value[0] / 8)
     move = float(np.linalg.norm(seen[0].value - seen[1].value))
@@ -86,7 +88,7 @@ def test_few_rows_show_their_units_for_more_of_the_budget():
     """
     x = 1e3 * stream(0, "units").normal(size=(2500, 8))
     till = Till(Ledger(GaussianBudget(0.124), "continuous"), np.random.default_rng(0))
-    found = units.find(till, x, True)
+    found = units.find(till, Counted(2500.0), x, True)
     assert found.seen
     assert np.all((found.scale > 1e3 / 32) & (found.scale < 32e3))
     spent = sum(stage["share"] for stage in till.stages)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import kernels, run
 from dpmc.automatic.glm import search as glm_search
 from dpmc.automatic.glm.rows import Rows, Sums
@@ -82,7 +83,7 @@ def test_one_row_of_a_normal_model_is_within_the_bound_on_gradients():
     numbers[[kernels.LENGTH, kernels.LONGEST, kernels.RESIDUAL]] = 5.0, 1e3, 4.0
     numbers[kernels.GRADIENT] = 6.0  # less than both factors at their bounds
     row = np.array([[100.0, 100.0, 1e6]])
-    rows = Rows(row, np.zeros(2), np.ones(2), True, kernels.LINEAR)
+    rows = Rows(row, np.zeros(2), np.ones(2), True, kernels.LINEAR, Counted(1.0))
     sums = rows.scores(np.eye(3), np.zeros(3), numbers, True)
     assert np.linalg.norm(sums.gradient.value) == pytest.approx(6.0)
     assert sums.gradient.sensitivity == 12.0

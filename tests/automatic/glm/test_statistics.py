@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import counts, kernels, search
 from dpmc.automatic.glm.normal import Observed
 from dpmc.automatic.glm.residuals import EDGES
@@ -114,7 +115,7 @@ def test_sums_over_some_rows_stand_for_all_within_their_errors(monkeypatch):
     Beyond 0.8 and 1.22 with a probability of 1e-3. Without the error of sampling it is far above.
     """
     rows = rows_of("logistic", 40_000, rate=0.5)
-    whole = Rows(rows, np.zeros(2), np.ones(2), True, kernels.LOGISTIC)
+    whole = Rows(rows, np.zeros(2), np.ones(2), True, kernels.LOGISTIC, Counted(40_000.0))
     numbers = np.zeros(kernels.NUMBERS)
     numbers[[kernels.RESIDUAL, kernels.LENGTH, kernels.LONGEST, kernels.GRADIENT]] = 10.0
     numbers[kernels.CURVATURE] = 0.25

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import counts, kernels, residuals, shape
 from dpmc.privacy.clipped import (
     Clipped,
@@ -18,7 +19,7 @@ from dpmc.privacy.clipped import (
     row_sum,
 )
 from dpmc.rows.vectors import pack
-from dpmc.types import Array
+from dpmc.types import Array, Neighbours
 
 
 class Sums(NamedTuple):
@@ -67,6 +68,9 @@ class Rows:
         Whether there is an intercept.
     kind : int
         The likelihood, as in `kernels`.
+    counted : Counted
+        How many rows there are.
+    neighbours : {"replace", "add_remove"}
     table : ndarray
         Of clipped counts, see `clipped_counts`; written by a search.
     """
@@ -76,6 +80,8 @@ class Rows:
     scale: Array
     constant: bool
     kind: int
+    counted: Counted
+    neighbours: Neighbours = "replace"
     table: Array = field(default_factory=lambda: np.zeros((3, len(counts.RATES))))
 
     @property
@@ -84,14 +90,14 @@ class Rows:
         return len(self.location) + self.constant
 
     def one_of(self, several: int, seed: int) -> Rows:
-        """One row of each so many that follow each other; which of them is public."""
+        """One row of so many, see `Counted.one_of`."""
         if several == 1:
             return self
-        places = np.arange(len(self.x) // several) * several
-        places += np.random.default_rng(seed).integers(several, size=len(places))
-        return replace(self, x=self.x[places])
+        x, counted = self.counted.one_of(several, seed, self.x)
+        return replace(self, x=x, counted=counted)
 
     def _parts(self) -> Iterator[tuple[Array, Array, Array]]:
+        # Sums add up row by row, in chunks or not: the number of rows shows in rounding alone.
         inverse = 1 / self.scale
         for first in range(0, len(self.x), CHUNK):
             rows = np.ascontiguousarray(self.x[first : first + CHUNK], dtype=np.float64)
@@ -99,18 +105,19 @@ class Rows:
 
     def ones(self) -> Clipped[float]:
         """Number of responses that are 1."""
-        return row_count(int(np.sum(self.x[:, -1] == 1)))
+        return row_count(int(np.sum(self.x[:, -1] == 1)), self.neighbours)
 
     def responses(self, cap: float) -> Clipped[float]:
         """Sum of responses, clipped to the numbers from 0 to `cap`."""
-        return row_span(float(np.nansum(np.clip(self.x[:, -1], 0.0, cap))), cap)
+        total = float(np.nansum(np.clip(self.x[:, -1], 0.0, cap)))
+        return row_span(total, cap, self.neighbours)
 
     def moments(self, bound: float) -> Clipped[Array]:
         """Packed sum of v v' over rows, v shortened to `bound`."""
         total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
-        return _packed(total, bound**2)
+        return self._packed(total, bound**2)
 
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Number of rows that have whitened features of each length, see `Lengths`."""
@@ -118,7 +125,7 @@ class Rows:
         squares, basis = shape.EDGES**2 * self.dim, kernels.padded(basis)
         for rows, location, inverse in self._parts():
             kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, found)
-        return row_histogram(found)
+        return row_histogram(found, self.neighbours)
 
     def residuals(self, beta: Array, numbers: Array, unit: float) -> Clipped[Array]:
         """Number of rows that have a residual of each size, see `Residuals`."""
@@ -128,7 +135,7 @@ class Rows:
             kernels.residuals(
                 rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, found
             )
-        return row_histogram(found)
+        return row_histogram(found, self.neighbours)
 
     def scores(
         self, basis: Array, phi: Array, numbers: Array, curved: bool, meat: bool = False
@@ -145,18 +152,18 @@ class Rows:
                 self.table, gradient, curvature, squares, extra,
             )  # fmt: skip
         steepest, reach = float(numbers[kernels.GRADIENT]), float(numbers[kernels.LENGTH])
-        largest = float(numbers[kernels.CURVATURE])
+        largest, relation = float(numbers[kernels.CURVATURE]), self.neighbours
+        spread = max(steepest**2, reach**2 * largest)
         return Sums(
-            row_sum(gradient[:dim], steepest),
-            _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
-            _packed(squares, steepest**2),
-            row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),
-            row_sum(float(extra[kernels.DISPERSION]), max(steepest**2, reach**2 * largest)),
-            row_sum(float(extra[kernels.MEAN]), float(numbers[kernels.RESIDUAL])),
-            row_count(int(extra[kernels.FAR])),
+            row_sum(gradient[:dim], steepest, relation),
+            self._packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
+            self._packed(squares, steepest**2),
+            row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE]), relation),
+            row_sum(float(extra[kernels.DISPERSION]), spread, relation),
+            row_sum(float(extra[kernels.MEAN]), float(numbers[kernels.RESIDUAL]), relation),
+            row_count(int(extra[kernels.FAR]), relation),
         )
 
-
-def _packed(upper: Array, bound: float) -> Clipped[Array]:
-    packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
-    return row_matrices(packed, bound)
+    def _packed(self, upper: Array, bound: float) -> Clipped[Array]:
+        packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
+        return row_matrices(packed, bound, self.neighbours)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpmc import checks
+from dpmc.automatic import counted
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal
 from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
@@ -28,7 +31,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Plan
+from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Neighbours, Plan
 
 NAME = "regression"
 KINDS = {
@@ -58,6 +61,7 @@ def fit(
     seed: int | None = None,
     noise: Noise | None = None,
     names: Sequence[str] = (),
+    neighbours: Neighbours = "replace",
     progress: Progress = silent,
 ) -> Fit:
     """Draws from the posterior of a regression.
@@ -68,7 +72,7 @@ def fit(
         Private: features, the offset if there is one, and the response in the last column.
     likelihood : {"linear", "student_t", "logistic", "poisson"}
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget: all of it is spent.
     intercept : bool
     offset : bool
         Whether a column behind the features is a known part of the linear predictor.
@@ -87,6 +91,8 @@ def fit(
         As of `dpmc.fit`.
     names : sequence of str
         Of the coefficients, and of the logarithm of the scale.
+    neighbours : {"replace", "add_remove"}
+        Relation that the budget is for.
     progress : callable
         Told after each release how many hundredths of the budget are spent.
 
@@ -97,18 +103,18 @@ def fit(
     noise = noise_of(noise, published=seed is not None)
     budget = GaussianBudget.of(epsilon, delta)
     streams = Streams.of(seed, NAME, 0)
-    ledger = Ledger(budget, noise)
+    ledger = Ledger(budget, noise, neighbours)
     till = Till(ledger, streams.noise)
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
-    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside))
     kind = KINDS[likelihood]
     checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
     with told(guarantee, ledger.records):
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress,
-            offset, prior_mean,
+            offset, prior_mean, streams.batches,
         )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
     without = _without(found, frame, prior)
@@ -118,7 +124,8 @@ def fit(
     if sigma is not None:
         widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
-    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
+    num_rows = dataset.num_rows if neighbours == "replace" else int(found.num_rows)
+    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, num_rows)
     records = ledger.records()
     coefficients = frame.outside(prior)
     plan = Plan(
@@ -135,12 +142,13 @@ def fit(
         noise=noise,
         statement=cost.statement(),
         prior=_prior(coefficients, frame, kind, prior_sd is not None),
-        audit=audit(parse(records), delta),
+        audit=replace(audit(parse(records), delta), neighbours=neighbours),
         details={
             "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
             "dispersion": found.dispersion[0],
             "checks": [list(one) for one in found.checks],
             "steps": found.steps,
+            "num_rows": num_rows,
         },
     )
     judged = Judged(
@@ -173,19 +181,17 @@ def search(
     progress: Progress = silent,
     offset: bool = False,
     prior_mean: Array | None = None,
+    coins: np.random.Generator | None = None,
 ) -> tuple[Found, Frame, Units, Normal]:
-    """What a search finds: all that is computed from rows and not released by others."""
-    x = dataset.x
-    num_rows = float(len(x))
-    if dataset.invalid_rows == "zero":
-        valid = row_count(int(np.isfinite(x).all(axis=1).sum()))
-        noisy, deviation = till.release("valid rows", valid, 0.002 * till.total)
-        till.stages[-1] |= {"count": noisy, "standard_error": deviation}
-        num_rows = min(max(noisy, 1.0), num_rows)
+    """What a search finds: all that is computed from rows and not released by others.
+
+    `coins` choose rows where their number is private.
+    """
+    x, size, num_rows = rows_counted(till, dataset, coins)
     scaled = kind in SCALED
     num_features = x.shape[1] - 1 - offset
-    found_units = units.find(till, x[:, : num_features + scaled], intercept)
-    known = Offset.find(till, x, num_features * offset, intercept)
+    found_units = units.find(till, size, x[:, : num_features + scaled], intercept)
+    known = Offset.find(till, size, x, num_features * offset, intercept)
     features = slice(0, num_features)
     location, scale = found_units.location[features], found_units.scale[features]
     response = (found_units.location[-1], found_units.scale[-1]) if scaled else (-known.centre, 1.0)
@@ -195,13 +201,42 @@ def search(
         priors = frame.given(
             np.zeros_like(prior_sd) if prior_mean is None else prior_mean, prior_sd
         )
-    rows = Rows(x, location, scale, intercept, kind)
+    rows = Rows(x, location, scale, intercept, kind, size, till.neighbours)
     if start is not None:
         count = rows.dim
         away = start[:count] - frame.offset
         start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
     one = Search(rows, found_units, till, priors, freedom, robust, num_rows, progress, known)
     return one.run(start), frame, found_units, priors[0]
+
+
+def rows_counted(
+    till: Till, dataset: Dataset, coins: np.random.Generator | None
+) -> tuple[Array, Counted, float]:
+    """Rows to be read, how many they are, and how many of these are valid, as users may know it.
+
+    Where their number is private, rows that are invalid are nowhere read.
+    """
+    x, zero = dataset.x, dataset.invalid_rows == "zero"
+    if till.neighbours == "add_remove":
+        x = x[np.isfinite(x).all(axis=1)] if zero else x
+        noisy = _counted(till, "rows", len(x), counted.SHARE)
+        size = Counted(counted.believed(noisy), coins)
+        return x, size, size.number
+    num_rows = float(len(x))
+    size = Counted(num_rows)
+    if zero:
+        noisy = _counted(till, "valid rows", int(np.isfinite(x).all(axis=1).sum()), 0.002)
+        num_rows = min(max(noisy, 1.0), num_rows)
+    return x, size, num_rows
+
+
+def _counted(till: Till, name: str, number: int, share: float) -> float:
+    """Number of rows with noise, for a share of the budget."""
+    count = row_count(number, till.neighbours)
+    noisy, deviation = till.release(name, count, share * till.total)
+    till.stages[-1] |= {"count": noisy, "standard_error": deviation}
+    return noisy
 
 
 def posterior(found: Found, frame: Frame, given: bool) -> tuple[Array, Array]:

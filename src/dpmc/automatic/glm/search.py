@@ -7,17 +7,19 @@ of mean zero whatever their features are: a model that is right keeps its parame
 gradient with noise 2 R b / mu displaces the mean by 2 R b / (mu sqrt(n v)) posterior standard
 deviations, v being the mean of the variances of residual scores: p (1 - p) for a probability p.
 
-Sensitivities, under substitution of one row, with numbers of rows public:
+Sensitivities, under substitution of one row with the number of rows public; and, behind a slash,
+under addition or removal, where that number is a count with noise, see `dpmc.automatic.counted`:
 
-- counts of rows in bins, of lengths and of residuals: one bin less, another more, sqrt(2);
-- second moments, clipped to length L: sqrt(2) L^2, see `Till.matrix`;
-- gradients: |w u rho| is at most G = R b, and for normal models bounded by G itself: 2 G;
-- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c. In the last stage of a
-  Student-t model h is from -c/8 to c: two rows of one sign are as far apart as others, and two of
-  opposite signs by 9/8 R T c at most;
-- squares of gradients: sqrt(2) G^2;
-- scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1;
-- checks: the ends of the interval in which each term lies, twice.
+- counts of rows in bins, of lengths and of residuals: one bin less, another more, sqrt(2) / one bin
+  more or less, 1;
+- second moments, clipped to length L: sqrt(2) L^2, see `row_matrices` / L^2;
+- gradients: |w u rho| is at most G = R b, and for normal models bounded by G itself: 2 G / G;
+- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c / R T c. In the last
+  stage of a Student-t model h is from -c/8 to c: two rows of one sign are as far apart as others,
+  and two of opposite signs by 9/8 R T c at most;
+- squares of gradients: sqrt(2) G^2 / G^2;
+- scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1, under both;
+- checks: the ends of the interval in which each term lies, twice / once.
 """
 
 from __future__ import annotations
@@ -97,6 +99,8 @@ class Found:
     steps : list of float
         Lengths of the steps, of the linear predictor.
     settled : bool
+    num_rows : float
+        Rows that count, as users may know it.
     ones : float
         Mean response of the null model, of which the variance of a score follows.
     whitening : Whitening
@@ -118,6 +122,7 @@ class Found:
     bound: float
     steps: list[float]
     settled: bool
+    num_rows: float
     ones: float
     whitening: Whitening
     heavy: bool
@@ -166,16 +171,16 @@ class Search:
         """What is found, with all of the budget."""
         kind, dim = self.rows.kind, self.rows.dim
         alpha, mean = self._null()
-        bound = math.sqrt(LONG * dim)
-        noise_at_one = math.sqrt(2) * bound**2
-        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.008 * self.num_rows, 0.001, 0.04)
-        noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), cost)
+        moments = self.rows.moments(math.sqrt(LONG * dim))
+        noise_at_one = moments.sensitivity * math.sqrt(2 * dim)
+        cost = self.till.part(noise_at_one, 0.008 * self.num_rows, 0.001, 0.04)
+        noisy, noise = self.till.matrix("second moments", moments, cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
-        some = self.rows.one_of(max(len(self.rows.x) // SEEN, 1), STAGES)
-        aim = min(0.004 * len(some.x), FINE)
-        cost = self.till.part(math.sqrt(2), aim, 0.0005, 0.01)
-        counts, noise = self.till.release("lengths", some.lengths(white.basis), cost)
+        some = self.rows.one_of(max(int(self.rows.counted.number) // SEEN, 1), STAGES)
+        aim, lengths_ = min(0.004 * some.counted.number, FINE), some.lengths(white.basis)
+        cost = self.till.part(lengths_.sensitivity, aim, 0.0005, 0.01)
+        counts, noise = self.till.release("lengths", lengths_, cost)
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
@@ -193,7 +198,7 @@ class Search:
             self._bounds(phi, white, lengths, 0.004)
             target = self._target(valid)
             per_row = self.num_rows * self.variance * self.kept
-            wanted = 2 * self._gradient_bound() * math.sqrt(dim) / per_row
+            wanted = self.till.moved * self._gradient_bound() * math.sqrt(dim) / per_row
             most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
             cost = self.till.part(
                 wanted * self.numbers[kernels.SIGMA] * growth, target / 3, LEAST, most
@@ -247,7 +252,7 @@ class Search:
         return Found(
             observed, found, posterior(known, priors[:1]), white.basis, kept, sigma, dispersed,
             remaining, self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
-            self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
+            self.numbers[kernels.RESIDUAL], steps, settled, self.num_rows, mean, white,
             heavy, tuple(self._checks(dispersed, remaining)),
         )  # fmt: skip
 
@@ -284,7 +289,7 @@ class Search:
             return math.log(rate / (1 - rate)) - self.offset.middle, rate
         if kind == POISSON:
             cost = self.till.part(1.0, 0.003 * n, 0.0005, 0.01)
-            cap = units.upper(self.till, self.rows.x[:, -1], 0.01, cost)
+            cap = units.upper(self.till, self.rows.counted, self.rows.x[:, -1], 0.01, cost)
             cost = self.till.part(cap, 0.01 * n, 0.0005, 0.01)
             noisy, noise = self.till.release("mean response", self.rows.responses(cap), cost)
             mean = max(noisy, noise, 1.0) / n
@@ -304,11 +309,11 @@ class Search:
     def _bounds(self, phi: Array, white: Whitening, lengths: Lengths, aim: float) -> None:
         """Choose the bounds of a stage, from counts of residuals at its point."""
         kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
-        noise = 2 / math.sqrt(0.8 * self.till.left)
+        noise = self.till.moved / math.sqrt(0.8 * self.till.left)
         if kind != LOGISTIC:
-            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.02)
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
+            cost = self.till.part(counts.sensitivity, aim * self.num_rows, 0.0005, 0.02)
             noisy, deviation = self.till.release("residuals", counts, cost)
             self.counted = noisy, deviation, float(numbers[kernels.SIGMA])
             self.tails = tails = Residuals.of(noisy, deviation, unit)
@@ -346,7 +351,7 @@ class Search:
         curved = 0.5 * distance * float(numbers[kernels.CURVATURE])
 
         def of_both(reach: float, longest: float) -> float:
-            # Half the sensitivities of the gradient, and of the curvature over the distance: the
+            # The noise of the gradient, and about that of the curvature over the distance: the
             # best shares of a budget for the two have the noise of their sum.
             return noise * (self._steepest(reach) + curved * reach * longest)
 
@@ -388,7 +393,12 @@ class Search:
         """
         rows = num_rows * self.variance
         information = math.sqrt(rows) / self.numbers[kernels.SIGMA]
-        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * rows) / self.kept
+        noise = (
+            self.till.moved
+            * self._gradient_bound()
+            / math.sqrt(0.7 * self.till.total * rows)
+            / self.kept
+        )
         worth = 0.4 * max(0.2, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
 
@@ -397,14 +407,14 @@ class Search:
 
         With a small share of the budget a stage is as near then as it should be, by noise and by
         sampling. It depends on what was released, and a row is among those that are read or not:
-        sums over these have the sensitivity of sums over all.
+        sums over these have the sensitivity of sums over all, under either relation.
         """
         dim, numbers = self.rows.dim, self.numbers
         # Before there are counts of residuals.
         usual = numbers[kernels.RESIDUAL] or max(1.0, 4 * math.sqrt(self.variance))
         numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * usual
         near = self._target(self.num_rows) / 3
-        noise = 2 * self._gradient_bound() / math.sqrt(WORTH * self.till.total)
+        noise = self.till.moved * self._gradient_bound() / math.sqrt(WORTH * self.till.total)
         enough = max(noise / near, math.sqrt(dim) / near**2) * math.sqrt(dim) / self.variance
         fastest = int(self.num_rows) // SEEN
         return max(int(self.num_rows / max(enough, FEWEST)), min(fastest, 4), 1)
@@ -430,12 +440,12 @@ class Search:
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         inferred = self._inferred(phi, white) * self.num_rows * first
         expected = INFERRED[kind] * float(np.trace(inferred)) / dim
-        moved = sums.curvature.sensitivity
+        bent = sums.curvature.sensitivity
         share = min(
             SHARES,
             key=lambda one: (
-                (2 * bound) ** 2 / (1 - one)
-                + (self.distance / sigma) ** 2 / (expected**-2 + 2 * one * rest / moved**2)
+                (self.till.moved * bound) ** 2 / (1 - one)
+                + (self.distance / sigma) ** 2 / (expected**-2 + 2 * one * rest / bent**2)
             ),
         )
         second_of = _clipped_normal(bound / math.sqrt(dim)) if kind == LINEAR else (1.0, 1.0)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.privacy.clipped import Clipped, V
+from dpmc.privacy.clipped import Clipped, V, row_sum
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.vectors import unpack
-from dpmc.types import Array
+from dpmc.types import Array, Neighbours
 
 
 @dataclass
@@ -38,6 +38,16 @@ class Till:
     def left(self) -> float:
         """What is left of mu^2."""
         return self.ledger.remaining
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation that the budget is for."""
+        return self.ledger.neighbours or "replace"
+
+    @property
+    def moved(self) -> float:
+        """How far one row moves a sum of vectors of length 1."""
+        return row_sum(0.0, 1.0, self.neighbours).sensitivity
 
     def part(self, noise: float, target: float, least: float, most: float) -> float:
         """Cost at which noise is `target`, within shares of the budget.

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm.till import Till
 from dpmc.privacy.clipped import row_count, row_counts
 from dpmc.types import Array
 
-# Rows that are looked at, every so many: a number that is public, as is which they are.
+# Rows that are looked at, about.
 ROWS = 1 << 16
 # Log2 of the smallest and the largest scale, and of the largest location over its scale.
 WIDEST, FARTHEST = 30.0, 30.0
@@ -56,15 +57,18 @@ class Units:
     seen: bool
 
 
-def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
+def find(till: Till, counted: Counted, x: Array, centred: bool, noise: float = NOISE) -> Units:
     """Units of columns, shape (n, q), some of them NaN.
 
     Sensitivity: a row is one of those that are looked at, and in one pair of them, or in neither.
-    Each count moves by at most 1, the counts of q columns together by sqrt(q).
+    Each count moves by at most 1, the counts of q columns together by sqrt(q). So it is where a row
+    is added or removed, see `dpmc.automatic.counted`.
 
     Parameters
     ----------
     till : Till
+    counted : Counted
+        How many rows there are.
     x : ndarray of shape (n, q)
         Private.
     centred : bool
@@ -73,18 +77,17 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         Aim of the noise of a count, as a share of the rows.
     """
     num_columns = x.shape[1]
-    step = -(-len(x) // ROWS)
-    rows = x[::step]
+    rows, number = counted.some(x, ROWS)
     if centred:
         half = len(rows) // 2
-        places = np.random.default_rng(0).permutation(len(rows))  # public: the same each time
+        places = counted.order(rows)
         with np.errstate(all="ignore"):
             sizes = np.abs(rows[places[:half]] - rows[places[half : 2 * half]])
     else:
         sizes = np.abs(rows)
     with np.errstate(all="ignore"):
         sizes = np.where(np.isnan(sizes), -math.inf, np.log2(sizes))
-    count = max(len(sizes), 1)
+    count = max(number // 2 if centred else number, 1.0)
     several = COUNTS * num_columns
     cost = till.part(math.sqrt(several), noise * count, LEAST, MOST)
     cost = max(cost, till.part(math.sqrt(several), DIM * count, LEAST, DEAR))
@@ -116,9 +119,7 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         middle = (low + high) / 2
         places_ = scale * np.sinh(middle * math.log(2))
         beyond, _ = _beyond(till, rows, places_, active, cost)
-        above = _beyond_half(
-            beyond, np.full(len(active), float(len(rows))), deviation, middle[active]
-        )
+        above = _beyond_half(beyond, np.full(len(active), number), deviation, middle[active])
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     location = scale * np.sinh((low + high) / 2 * math.log(2))
     return Units(location, scale, still, True)
@@ -144,11 +145,11 @@ class Offset:
     spread: float = 0.0
 
     @classmethod
-    def find(cls, till: Till, x: Array, column: int, constant: bool) -> Offset:
+    def find(cls, till: Till, counted: Counted, x: Array, column: int, constant: bool) -> Offset:
         """Offset of rows, shape (n, q), for some of the budget."""
         if not column:
             return cls()
-        found = find(till, x[:, [column]], True)
+        found = find(till, counted, x[:, [column]], True)
         location = float(found.location[0])
         # The median difference of two normal numbers is 0.95 of their deviations.
         spread = 0.0 if found.still[0] or not found.seen else float(found.scale[0]) / 0.95
@@ -167,16 +168,16 @@ def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) ->
     return np.asarray(beyond > needed, dtype=np.bool_)
 
 
-def upper(till: Till, y: Array, share: float, cost: float) -> float:
+def upper(till: Till, counted: Counted, y: Array, share: float, cost: float) -> float:
     """Number >= 1 that about a share of responses, at least 0, exceed; sensitivity 1."""
-    rows = y[:: -(-len(y) // ROWS)]
+    rows, number = counted.some(y, ROWS)
     rounds = 7
     deviation = math.sqrt(rounds / cost)
-    target = max(share * len(rows), 4 * deviation)
+    target = max(share * number, 4 * deviation)
     low, high = 0.0, 40.0
     for _ in range(rounds):
         middle = (low + high) / 2
-        beyond = row_count(int(np.sum(rows > 2.0**middle)))
+        beyond = row_count(int(np.sum(rows > 2.0**middle)), till.neighbours)
         noisy, _ = till.release("units", beyond, cost / rounds)
         low, high = (middle, high) if noisy > target else (low, middle)
     return float(2.0**high)
@@ -188,4 +189,4 @@ def _beyond(
     """Noisy counts of entries of columns that are beyond a place of each."""
     counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
     size = len(columns)
-    return till.release("units", row_counts(counts), size * cost)
+    return till.release("units", row_counts(counts, till.neighbours), size * cost)
