@@ -21,7 +21,7 @@ from dpmc.fits import Fit
 from dpmc.fits.predictive import MULTINOMIAL, ORDINAL
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
-from dpmc.privacy.spending import told
+from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.types import Array, Dataset, Guarantee
@@ -104,6 +104,7 @@ class Scaled:
         return np.concatenate([*parts, rest], axis=-1)
 
 
+@telling
 def fit(
     dataset: Dataset,
     name: str,
