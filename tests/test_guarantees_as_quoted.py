@@ -157,6 +157,24 @@ def test_an_error_after_the_last_release_carries_what_is_spent(way, monkeypatch)
     assert told.value.ledger
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, DpmcError, np.linalg.LinAlgError])
+@pytest.mark.parametrize(
+    ("likelihood", "step"),
+    [("gamma", "dpmc.families.general.run.fit"), ("linear", "dpmc.automatic.glm.run.posterior")],
+)
+def test_an_error_between_units_and_draws_tells_of_the_budget(likelihood, step, error, monkeypatch):
+    """What fails stands between the releases of a regression and its draws."""
+
+    def stop(*arguments, **more):
+        raise error("x")
+
+    monkeypatch.setattr(step, stop)
+    with pytest.raises(error) as told:
+        dpmc.regression(X, np.exp(X[:, 0]), likelihood=likelihood, **BUDGET, **QUIET)
+    assert (told.value.spent.epsilon, told.value.spent.delta) == (2.0, 1e-5)
+    assert told.value.ledger
+
+
 def test_an_error_between_search_and_chains_tells_of_the_search(monkeypatch):
     """The search has a third of both; an error before its first release says nothing."""
 

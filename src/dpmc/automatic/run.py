@@ -25,7 +25,7 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
-from dpmc.privacy.spending import told
+from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
@@ -48,6 +48,7 @@ FAR = 4.0
 BENT = 0.5
 
 
+@telling
 def fit(
     model: Model,
     dataset: Dataset | Source | Persons | Federation,

@@ -27,7 +27,7 @@ from dpmc.fits.predictive import LINEAR, MULTINOMIAL, ORDINAL, STUDENT_T
 from dpmc.modelling import ParametricModel
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
-from dpmc.privacy.spending import told
+from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.types import Array, Dataset, Guarantee, Neighbours
@@ -191,6 +191,7 @@ class Scaled:
         return np.append(np.linalg.solve(self.matrix, away.T).T.ravel(), rest)
 
 
+@telling
 def fit(
     dataset: Dataset,
     columns: Columns,

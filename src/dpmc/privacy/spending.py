@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import ParamSpec, TypeVar
 
 from dpmc.types import DpmcError, Guarantee
 
 Records = tuple[tuple[str, int], ...]
+P = ParamSpec("P")
+R = TypeVar("R")
+# Blocks of `told` that have ended, of the function that is `telling`.
+_ended: ContextVar[list[tuple[Guarantee, Callable[[], Records | None]]] | None] = ContextVar(
+    "ended", default=None
+)
 
 
 @contextlib.contextmanager
@@ -32,6 +41,30 @@ def told(guarantee: Guarantee, released: Callable[[], Records | None]) -> Iterat
         if records != () and getattr(error, "spent", None) is None:
             _tell(error, guarantee, records or ())
         raise
+    ended = _ended.get()
+    if ended is not None:
+        ended.append((guarantee, released))
+
+
+def telling(function: Callable[P, R]) -> Callable[P, R]:
+    """Function whose errors carry, as `told` has it, what its blocks released before them."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        ended: list[tuple[Guarantee, Callable[[], Records | None]]] = []
+        token = _ended.set(ended)
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            for guarantee, released in reversed(ended):
+                records = released()
+                if records != () and getattr(error, "spent", None) is None:
+                    _tell(error, guarantee, records or ())
+            raise
+        finally:
+            _ended.reset(token)
+
+    return wrapped
 
 
 def _tell(error: BaseException, guarantee: Guarantee, records: Records) -> None:

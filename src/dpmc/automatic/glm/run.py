@@ -28,7 +28,7 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
-from dpmc.privacy.spending import told
+from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Neighbours, Plan
@@ -43,6 +43,7 @@ KINDS = {
 SCALED = (kernels.LINEAR, kernels.STUDENT_T)
 
 
+@telling
 def fit(
     dataset: Dataset,
     likelihood: str,

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, is_real
 
 VARIANCE_MOVES = ("log", "linear")
 ADAPTATIONS = ("frozen", "diminishing")
@@ -53,7 +53,7 @@ class GibbsParams:
     def __post_init__(self) -> None:
         checks.at_least("burn_in", self.burn_in, 0)
         checks.at_least("num_iterations", self.num_iterations, self.burn_in + 1)
-        if not 0 <= self.ridge < math.inf:
+        if not (is_real(self.ridge) and 0 <= self.ridge < math.inf):
             raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge!r}")
         checks.one_of("variance_move", self.variance_move, VARIANCE_MOVES)
         checks.positive("variance_walk_sd", self.variance_walk_sd)

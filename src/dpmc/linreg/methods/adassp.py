@@ -26,7 +26,7 @@ from dpmc.linreg.sensitivity import (
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
 from dpmc.privacy.gaussian_noise import Calibration, analytic_multiplier
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
-from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
+from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours, is_real
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "own"
 
@@ -54,8 +54,8 @@ class Params:
     def __post_init__(self) -> None:
         checks.one_of("lambda_rule", self.lambda_rule, ("root", "sum"))
         checks.one_of("lambda_noise", self.lambda_noise, ("analytic", "published"))
-        if not 0 < self.rho < 1:
-            raise DpmcError(f"`rho` must be in (0, 1), got {self.rho}")
+        if not (is_real(self.rho) and 0 < self.rho < 1):
+            raise DpmcError(f"`rho` must be in (0, 1), got {self.rho!r}")
 
 
 def release(

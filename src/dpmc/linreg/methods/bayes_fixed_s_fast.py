@@ -16,7 +16,7 @@ from dpmc.linreg.gibbs import common as gibbs
 from dpmc.linreg.gibbs.conditionals import coefficient_posterior
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import psd
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, is_real
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"
 
@@ -42,7 +42,7 @@ class Params:
 
     def __post_init__(self) -> None:
         checks.positive("noise_variance", self.noise_variance)
-        if not 0 <= self.ridge < math.inf:
+        if not (is_real(self.ridge) and 0 <= self.ridge < math.inf):
             raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge!r}")
         checks.at_least("num_draws", self.num_draws, 0)
 

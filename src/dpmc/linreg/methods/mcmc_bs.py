@@ -35,7 +35,7 @@ from dpmc.linreg.gibbs.conditionals import beliefs_of
 from dpmc.linreg.gibbs.covariance_moves import directions
 from dpmc.linreg.gibbs.latent_sums import GAVE_UP, TRIES
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, is_real
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "szu"
 
@@ -98,8 +98,8 @@ class Params:
         checks.positive("precision", self.precision, optional=True)
         checks.positive("variance_start", self.variance_start, optional=True)
         checks.one_of("project", self.project, (False, True))
-        if not (math.isfinite(self.ridge) and self.ridge >= 0):
-            raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge}")
+        if not (is_real(self.ridge) and 0 <= self.ridge < math.inf):
+            raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge!r}")
         if self.law == "wishart" and (self.project or self.ridge):
             repair = "project" if self.project else "ridge"
             value = getattr(self, repair)

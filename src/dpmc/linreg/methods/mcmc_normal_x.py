@@ -31,7 +31,7 @@ from dpmc.linreg.gibbs.normal_x import FAILURES, NormalXSettings, Tuning, sample
 from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import psd, spectrum
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, is_real
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"
 
@@ -66,7 +66,7 @@ class Params(gibbs.GibbsParams):
         super().__post_init__()
         checks.one_of("statistics_move", self.statistics_move, STATISTICS_MOVES)
         target = self.target_acceptance
-        if target is not None and not 0 < target < 1:
+        if target is not None and not (is_real(target) and 0 < target < 1):
             raise DpmcError(f"`target_acceptance` must be in (0, 1), got {target!r}")
         if self.scale_moves is not None:
             checks.at_least("scale_moves", self.scale_moves, 0)

@@ -14,7 +14,7 @@ from dpmc.numerics.compiled import compile_once
 from dpmc.progress import Progress, silent
 from dpmc.statsel.chains.common import Faults, ThetaWalk
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, is_real
 
 # Fills an array with the next draws, and returns the moves made.
 Advance = Callable[[Array], int]
@@ -47,10 +47,10 @@ class ChainParams:
 
     def __post_init__(self) -> None:
         checks.at_least("num_iterations", self.num_iterations, 1)
-        if not 0 <= self.burn_in < 1:
+        if not (is_real(self.burn_in) and 0 <= self.burn_in < 1):
             raise DpmcError(f"`burn_in` must be in [0, 1), got {self.burn_in!r}")
         checks.positive("proposal_sd", self.proposal_sd, optional=True)
-        if self.start is not None and not math.isfinite(self.start):
+        if self.start is not None and not (is_real(self.start) and math.isfinite(self.start)):
             raise DpmcError(f"`start` must be finite, got {self.start!r}")
 
 
