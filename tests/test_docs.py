@@ -264,6 +264,19 @@ def test_the_gallery_draws_each_picture_that_it_shows(tmp_path, monkeypatch):
     assert names["result"].violates_claim
 
 
+def test_the_picture_of_methods_has_all_cells_of_its_table(tmp_path):
+    example = runpy.run_path(str(ROOT / "docs/examples/methods.py"))
+    cells = example["measured"]((ROOT / "docs/methods.md").read_text(encoding="utf-8"))
+    assert len(cells) == 46
+    assert cells.groupby("method").size().to_dict() == dict.fromkeys(cells.method, 6) | {
+        "dp_barker": 4
+    }
+    example["main"](tmp_path / "methods.png")
+    shown = ROOT / "docs/images/methods.png"
+    assert 10_000 < (tmp_path / "methods.png").stat().st_size < 120_000
+    assert shown.stat().st_size < 120_000
+
+
 def test_every_yes_of_the_comparison_names_a_test():
     text = (ROOT / "docs/compared.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:-1] for line in re.findall(r"^\| \d+ \|.*$", text, re.MULTILINE)]
