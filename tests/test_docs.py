@@ -386,6 +386,11 @@ def test_the_example_of_a_session_runs(tmp_path, monkeypatch):
     assert abs(names["mean_age"] - 50) < 2
     part = GaussianBudget.of(0.5, 1e-6).mu
     assert int((session.mu / part) ** 2) == 13
+    exec(blocks("docs/sessions.md")[1], names)
+    assert [part.what for part in names["session"].parts] == ["ill ~ age", "accuracy"]
+    # Noise on the accuracy has a standard deviation of 0.003.
+    assert abs(names["accuracy"] - names["right"]) < 0.03
+    assert names["right"] > 0.6
 
 
 def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
@@ -403,7 +408,7 @@ def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
-    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 1}
+    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 2}
     run |= {"guarantees.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
