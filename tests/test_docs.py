@@ -277,6 +277,19 @@ def test_the_gallery_draws_each_picture_that_it_shows(tmp_path, monkeypatch):
     assert names["result"].violates_claim
 
 
+def test_the_picture_of_methods_has_all_cells_of_its_table(tmp_path):
+    example = runpy.run_path(str(ROOT / "docs/examples/methods.py"))
+    cells = example["measured"]((ROOT / "docs/methods.md").read_text(encoding="utf-8"))
+    assert len(cells) == 46
+    assert cells.groupby("method").size().to_dict() == dict.fromkeys(cells.method, 6) | {
+        "dp_barker": 4
+    }
+    example["main"](tmp_path / "methods.png")
+    shown = ROOT / "docs/images/methods.png"
+    assert 10_000 < (tmp_path / "methods.png").stat().st_size < 120_000
+    assert shown.stat().st_size < 120_000
+
+
 def test_every_yes_of_the_comparison_names_a_test():
     text = (ROOT / "docs/compared.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:-1] for line in re.findall(r"^\| \d+ \|.*$", text, re.MULTILINE)]
@@ -386,6 +399,11 @@ def test_the_example_of_a_session_runs(tmp_path, monkeypatch):
     assert abs(names["mean_age"] - 50) < 2
     part = GaussianBudget.of(0.5, 1e-6).mu
     assert int((session.mu / part) ** 2) == 13
+    exec(blocks("docs/sessions.md")[1], names)
+    assert [part.what for part in names["session"].parts] == ["ill ~ age", "accuracy"]
+    # Noise on the accuracy has a standard deviation of 0.003.
+    assert abs(names["accuracy"] - names["right"]) < 0.03
+    assert names["right"] > 0.6
 
 
 def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
@@ -403,7 +421,7 @@ def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
-    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 1}
+    run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 2}
     run |= {"guarantees.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}

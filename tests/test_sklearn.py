@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -105,6 +105,10 @@ def test_a_score_of_private_rows_is_refused_however_it_is_asked_for():
         model.fit(x, y).score(x, y)
     with pytest.raises(ValueError, match="`score` must be left to"):
         cross_val_score(model, x, y, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match="`score` must be left to"):
+        GridSearchCV(
+            model, {"linearregression__fit_intercept": [True]}, cv=2, error_score="raise"
+        ).fit(x, y)
 
 
 @pytest.mark.parametrize(

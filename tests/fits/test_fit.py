@@ -233,6 +233,12 @@ def test_responses_of_new_rows_are_a_group_of_arviz():
     assert "posterior_predictive" not in fit.to_arviz().groups()
 
 
+def test_no_log_likelihood_of_private_rows_is_given_to_arviz():
+    with pytest.raises(DpmcError, match="`log_likelihood` must be left out: LOO and WAIC would"):
+        made().to_arviz(log_likelihood=True)
+    assert not any("log_likelihood" in str(group) for group in made().to_arviz().groups())
+
+
 def test_a_summary_says_what_was_accepted_and_clipped():
     """From counts of chains, or from the plan of draws that have none."""
     fit = made(diagnostics={"ratio_clipped": Diagnostic(0.125, 0.02)})

@@ -116,6 +116,7 @@ class Fit:
         trials: Any = None,
         group: Any = None,
         seed: int | None = None,
+        log_likelihood: object = None,
     ) -> Any:
         """Draws after warm-up as ArviZ has them: variable ``theta``, components named.
 
@@ -127,12 +128,25 @@ class Fit:
         x, offset, trials, group, seed
             As of `predict`: with new rows there is a group ``posterior_predictive`` as well, with
             the variable ``response``.
+        log_likelihood
+            Refused, though converters of ArviZ have it: LOO and WAIC need one number for each
+            private row and draw, and each would be a release.
+
+        Returns
+        -------
+        ``arviz.InferenceData``, or ``xarray.DataTree`` from version 1 of ArviZ on.
 
         Raises
         ------
         DpmcError
-            If the run has no draws, or `predict` refuses the new rows.
+            If the run has no draws, `predict` refuses the new rows, or a log-likelihood is asked
+            for.
         """
+        if log_likelihood is not None:
+            raise DpmcError(
+                "`log_likelihood` must be left out: LOO and WAIC would release a number for each "
+                "private row. `Fit.check`, and scores of public rows, say how a model does"
+            )
         checks.require_extra("arviz", "Fit.to_arviz", "arviz")
         import arviz
 
