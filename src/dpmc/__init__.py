@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpmc.modelling import model
     from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
+    from dpmc.releases import Release, from_release, mechanisms
     from dpmc.session import Session
     from dpmc.shards.federation import federation
     from dpmc.shards.rows import open_rows
@@ -39,13 +40,16 @@ __all__ = [
     "Guarantee",
     "Model",
     "PosteriorWarning",
+    "Release",
     "Session",
     "Summary",
     "audit",
     "compare",
     "federation",
     "fit",
+    "from_release",
     "linear_regression",
+    "mechanisms",
     "methods",
     "mixture",
     "model",
@@ -68,12 +72,14 @@ _HOMES = {
     "Guarantee": "dpmc.types",
     "Model": "dpmc.types",
     "PosteriorWarning": "dpmc.fitting",
+    "Release": "dpmc.releases",
     "Session": "dpmc.session",
     "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
     "compare": "dpmc.comparison",
     "federation": "dpmc.shards.federation",
     "fit": "dpmc.fitting",
+    "from_release": "dpmc.releases",
     "linear_regression": "dpmc.families.linear_regression",
     "methods": "dpmc.fitting",
     "mixture": "dpmc.families.mixture",
@@ -86,14 +92,20 @@ _HOMES = {
     "where": "dpmc.autodiff.tracing",
 }
 
+_MODULES = {
+    "mechanisms": "dpmc.releases.mechanisms",
+    "priors": "dpmc.priors",
+    "statsel": "dpmc.statsel",
+}
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: the workflow needs only a few."""
     value: Any
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("dpmc")
-    elif name in ("priors", "statsel"):
-        value = importlib.import_module(f"dpmc.{name}")
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
     elif name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     else:

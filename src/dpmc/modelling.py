@@ -34,10 +34,13 @@ class ParametricModel(Model):
         In the order of theta.
     num_columns : int, optional
         Columns of the rows that it reads.
+    written : callable, optional
+        The log-likelihood as its user wrote it.
     """
 
     priors: tuple[tuple[str, Prior], ...] = ()
     num_columns: int | None = None
+    written: Callable[..., Any] | None = None
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -158,6 +161,7 @@ def model(
         example_rows=example_rows,
         priors=given,
         num_columns=int(num_columns),
+        written=log_likelihood,
     )
 
 

@@ -43,6 +43,24 @@ ELSEWHERE = {
         dpmc/linreg/gibbs/conditionals.py::propose_variance standard_normal
         dpmc/linreg/gibbs/covariance_moves.py::move_jointly random 2
         dpmc/linreg/gibbs/scale_moves.py::scale_move standard_normal
+        dpmc/releases/augmentation.py::Augmented._better random
+        dpmc/releases/augmentation.py::Augmented._move_number random
+        dpmc/releases/augmentation.py::Augmented._propose random
+        dpmc/releases/augmentation.py::Augmented._write_number uniform
+        dpmc/releases/normal.py::NormalSums._error standard_normal 2
+        dpmc/releases/normal.py::NormalSums.update wald
+        dpmc/releases/normal.py::truncated random
+        dpmc/releases/moves.py::step choice
+        dpmc/releases/moves.py::step integers 2
+        dpmc/releases/moves.py::step permutation
+        dpmc/releases/moves.py::step random
+        dpmc/releases/moves.py::step standard_normal
+        dpmc/releases/moves.py::tempered random
+        dpmc/releases/posterior.py::_Start.of choice
+        dpmc/releases/posterior.py::_check_statistic random
+        dpmc/releases/records.py::rule random
+        dpmc/releases/posterior.py::from_release choice
+        dpmc/releases/problem.py::Problem.start standard_normal
         dpmc/statsel/chains/common.py::accepts random
         dpmc/statsel/chains/mean.py::make_averaged_ratio.averaged_ratio standard_normal 2
         dpmc/statsel/chains/mean.py::make_metropolis.metropolis standard_normal

@@ -203,10 +203,15 @@ class Guarantee:
         if not self.private and self.delta > 0:
             return f"no finite epsilon at delta = {self.delta:.3g}: more delta is needed"
         if not self.private:
+            if self.accountant == PUBLISHER:
+                return "that of the releases, as their publisher states it"
             return "no privacy guarantee (epsilon = inf)"
         text = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {self.relation}"
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 
+# The accountant of what others released, who know its guarantee.
+PUBLISHER = "publisher"
+UNSTATED = Guarantee(math.inf, 0.0, accountant=PUBLISHER)
 # The guarantee of what reads the private rows and adds no noise.
 NO_GUARANTEE = Guarantee(math.inf, 0.0)
