@@ -28,17 +28,21 @@ from dpmc.privacy.ledger import Noise, noise_of
 from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
+    NEIGHBOURS,
     Array,
     Dataset,
     DpmcError,
     InvalidRows,
     Model,
+    Neighbours,
     check_delta,
     check_epsilon,
 )
 
 AUTOMATIC = "auto"
 NUM_DRAWS = 2000
+# Why what some ways in have is refused by others.
+PROVEN = {"neighbours": "what is done here is proven for substitution of one row alone"}
 # What NumPyro, PyMC and scikit-learn call an argument, and what it is called here.
 ELSEWHERE = {
     "chains": "num_chains",
@@ -94,6 +98,7 @@ def fit(
     progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    neighbours: Neighbours = "replace",
     **params: Any,
 ) -> Fit:
     """Posterior of a model given private rows, under a privacy budget.
@@ -113,7 +118,7 @@ def fit(
         are the same, to the last bit, as for these rows in memory. Rows that stay at several
         nodes are those of `dpmc.federation`.
     epsilon, delta : float
-        The budget under substitution of one row; left out only for a method without privacy.
+        The budget; left out only for a method without privacy.
     method : str or object
         ``"auto"``, the automatic method; another name of `methods`, such as ``"dp_hmc"``; or an
         object with ``Params``, ``releases`` and ``sampler``.
@@ -142,6 +147,10 @@ def fit(
         so itself.
     names : sequence of str
         Names of the components of theta, for tables and ArviZ; a model of `dpmc.model` has some.
+    neighbours : {"replace", "add_remove"}
+        What the budget is for: substitution of one row, the number of rows being public; or, for
+        the automatic method and rows in memory, addition or removal of one. Their number is
+        private then, and a count of them is released with noise.
     **params
         Parameters of the method, as in its ``Params``, and how its chains run: `accountant`,
         `num_iterations`, `max_iterations`, `num_threads` and `diagnostics`, as of
@@ -184,12 +193,15 @@ def fit(
         num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
     )
     checks.flag("progress", progress)
+    checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
+    hidden = neighbours == "add_remove"
+    if hidden and module is not None:
+        raise DpmcError(f"`neighbours` must be 'replace' beside a `method`: {PROVEN['neighbours']}")
     points = None if start is None else _numbers(start)
     if module is None:
         budget = _epsilon(epsilon), check_delta(delta, "the automatic method")
-        rows = _source(data, invalid_rows)
+        rows = _rows(data, invalid_rows, hidden=True) if hidden else _source(data, invalid_rows)
         _check_columns(model, rows)
-        num_rows = rows.num_rows
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = automatic.fit(
                 model,
@@ -201,8 +213,10 @@ def fit(
                 seed=seed,
                 noise=noise,
                 names=named,
+                neighbours=neighbours,
                 progress=report,
             )
+        num_rows = fitted.plan.details["num_rows"]
     else:
         if num_draws is not None:
             raise DpmcError(
@@ -279,6 +293,8 @@ def refuse_unknown(
     for name in given:
         if name in known:
             continue
+        if name in PROVEN:
+            raise DpmcError(f"`{name}` must be left out: {PROVEN[name]}")
         there = ELSEWHERE.get(name, "")
         if there in known:
             raise DpmcError(
@@ -424,16 +440,22 @@ def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Fed
     return _rows(data, invalid_rows)
 
 
-def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
+def _rows(data: Any, invalid_rows: InvalidRows, hidden: bool = False) -> Dataset:
+    """Rows in memory; `hidden` is whether nothing may tell how many they are."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, ShardedRows | Federation | str | os.PathLike):
         kind = "a federation" if isinstance(data, Federation) else "a path"
+        if hidden:
+            raise DpmcError(
+                f"`data` must be rows in memory beside `neighbours` 'add_remove', got {kind}: "
+                "files and nodes tell how many rows they have"
+            )
         raise DpmcError(
             f"`data` must be rows in memory for a method of your choice, got {kind}, which the "
             "automatic method reads"
         )
-    return Dataset.of("data", data, invalid_rows)
+    return Dataset.of("data", data, invalid_rows, hidden)
 
 
 def _numbers(start: Any) -> Array:

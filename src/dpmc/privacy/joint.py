@@ -131,6 +131,7 @@ def _releases(counts: Counts, delta: float) -> tuple[str, float]:
 def _take(part: Any, name: str, total: _Total) -> None:
     """Add a part to the total."""
     if isinstance(part, Ledger):
+        _check_relation(part.neighbours or total.neighbours, name, total)
         total.add(part.committed)
         return
     if isinstance(part, tuple | list):
@@ -144,17 +145,22 @@ def _take(part: Any, name: str, total: _Total) -> None:
         )
     if not guarantee.private:
         raise DpmcError(f"{name} must be private, got no privacy guarantee")
-    if guarantee.neighbours != total.neighbours:
-        raise DpmcError(
-            f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
-            f"{NEIGHBOURS[guarantee.neighbours]}"
-        )
+    _check_relation(guarantee.neighbours, name, total)
     total.outside |= dict.fromkeys(guarantee.outside)
     counts = _fixed(part, guarantee)
     if counts:
         total.add(dict(counts))
     elif guarantee.epsilon != 0 or guarantee.delta != 0:
         _take_guarantee(guarantee, total)
+
+
+def _check_relation(neighbours: Neighbours, name: str, total: _Total) -> None:
+    """Refuse a part under another relation than all parts."""
+    if neighbours != total.neighbours:
+        raise DpmcError(
+            f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
+            f"{NEIGHBOURS[neighbours]}"
+        )
 
 
 def _fixed(part: Any, guarantee: Guarantee) -> Counts:
