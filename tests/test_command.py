@@ -416,3 +416,13 @@ def test_columns_that_declare_no_numbers_are_refused_with_zero_too(folder, suffi
         (odd.to_parquet if suffix == "parquet" else odd.to_feather)(folder / f"odd.{suffix}")
         assert main(["fit", written(folder, rows=f"odd.{suffix}", invalid_rows="zero")]) == 1
         assert "column 'dose' must hold real numbers, got others" in capsys.readouterr().err
+
+
+def test_a_file_is_fitted_under_addition_or_removal_and_its_rows_are_not_counted(folder, capsys):
+    settings = written(folder, neighbours="add_remove")
+    assert main(["fit", settings]) == 0
+    out = capsys.readouterr().out
+    assert "(1, 1e-06)-DP, addition or removal of one row" in out
+    assert "3000" not in out
+    assert main(["plan", settings]) == 1
+    assert "`neighbours` must be replace for a plan" in capsys.readouterr().err

@@ -360,8 +360,19 @@ def test_the_guide_names_all_that_is_called_of_a_study():
         assert f"`{name}(" in section
 
 
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_the_example_of_neighbours_says_what_it_prints(capsys):
+    names: dict[str, object] = {}
+    example = blocks("docs/privacy.md")[0]
+    exec(example, names)
+    printed = capsys.readouterr().out.splitlines()
+    told = re.findall(r"^print\(.*?\)  # (.*)$", example, re.MULTILINE)
+    assert [line for line in printed if line in told] == told
+    assert f"{names['other'].epsilon:.4g}" == "2.123"
+
+
 def test_the_examples_of_adaptive_budgets_and_joint_guarantees_run():
-    budget, joint = blocks("docs/privacy.md")
+    _, budget, joint = blocks("docs/privacy.md")
     names = {"value": 1.0, "sensitivity": 0.1, "rng": np.random.default_rng(0), "dpmc": dpmc}
     exec(budget, names)
     assert names["ledger"].remaining > 0
@@ -420,7 +431,7 @@ def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
 
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
-    run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
+    run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 3, "extending.md": 1}
     run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 2}
     run |= {"guarantees.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}

@@ -71,6 +71,7 @@ class FitFile(Settings, frozen=True):
     num_chains: Count = 4
     num_draws: Count = 2000
     noise: Literal["continuous", "discrete"] | None = None
+    neighbours: Literal["replace", "add_remove"] = "replace"
     invalid_rows: Literal["refuse", "zero"] = "refuse"
 
 
@@ -86,6 +87,7 @@ def fit_file(path: str | Path, as_json: bool = False) -> str:
         "num_chains": settings.num_chains,
         "num_draws": settings.num_draws,
         "noise": settings.noise,
+        "neighbours": settings.neighbours,
     }
     with warnings.catch_warnings():  # the summary has the remarks
         warnings.simplefilter("ignore", PosteriorWarning)
@@ -146,6 +148,11 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
     """Expected errors of the fit that a YAML file asks for; only rows are counted."""
     path = Path(path)
     settings = read(path)
+    if settings.neighbours != "replace":
+        raise DpmcError(
+            f"{path}: `neighbours` must be replace for a plan, which says how many rows there are, "
+            "got add_remove: dpmc.plan takes a number of your own"
+        )
     file = _opened(path, settings)
     if settings.formula is None:
         columns = len(_columns(path, settings, file))

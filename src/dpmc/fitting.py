@@ -30,17 +30,21 @@ from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.shards.units import by_person
 from dpmc.types import (
+    NEIGHBOURS,
     Array,
     Dataset,
     DpmcError,
     InvalidRows,
     Model,
+    Neighbours,
     check_delta,
     check_epsilon,
 )
 
 AUTOMATIC = "auto"
 NUM_DRAWS = 2000
+# Why what some ways in have is refused by others.
+PROVEN = {"neighbours": "what is done here is proven for substitution of one row alone"}
 # What NumPyro, PyMC and scikit-learn call an argument, and what it is called here.
 ELSEWHERE = {
     "chains": "num_chains",
@@ -97,6 +101,7 @@ def fit(
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     unit: Any = None,
+    neighbours: Neighbours = "replace",
     **params: Any,
 ) -> Fit:
     """Posterior of a model given private rows, under a privacy budget.
@@ -116,7 +121,7 @@ def fit(
         are the same, to the last bit, as for these rows in memory. Rows that stay at several
         nodes are those of `dpmc.federation`.
     epsilon, delta : float
-        The budget under substitution of one row; left out only for a method without privacy.
+        The budget; left out only for a method without privacy.
     method : str or object
         ``"auto"``, the automatic method; another name of `methods`, such as ``"dp_hmc"``; or an
         object with ``Params``, ``releases`` and ``sampler``.
@@ -149,6 +154,10 @@ def fit(
         What is protected in the place of a row, by the automatic method: whoever has one or several
         of them. The name of a column of identifiers, which the model does not see, or identifiers
         of persons. Their number is public, that of the rows is not (docs/persons.md).
+    neighbours : {"replace", "add_remove"}
+        What the budget is for: substitution of one row, the number of rows being public; or, for
+        the automatic method and rows in memory, addition or removal of one. Their number is
+        private then, and a count of them is released with noise.
     **params
         Parameters of the method, as in its ``Params``, and how its chains run: `accountant`,
         `num_iterations`, `max_iterations`, `num_threads` and `diagnostics`, as of
@@ -191,12 +200,22 @@ def fit(
         num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
     )
     checks.flag("progress", progress)
+    checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
+    hidden = neighbours == "add_remove"
+    if hidden and unit is not None:
+        raise DpmcError(
+            "`unit` must be None with `neighbours` 'add_remove': the number of persons is public"
+        )
+    if hidden and module is not None:
+        raise DpmcError(f"`neighbours` must be 'replace' beside a `method`: {PROVEN['neighbours']}")
     points = None if start is None else _numbers(start)
     if module is None:
         budget = _epsilon(epsilon), check_delta(delta, "the automatic method")
-        rows = _source(data, invalid_rows) if unit is None else _units(data, unit, invalid_rows)
+        if unit is not None:
+            rows: Any = _units(data, unit, invalid_rows)
+        else:
+            rows = _rows(data, invalid_rows, hidden=True) if hidden else _source(data, invalid_rows)
         _check_columns(model, rows)
-        num_rows = rows.num_rows
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = automatic.fit(
                 model,
@@ -208,8 +227,10 @@ def fit(
                 seed=seed,
                 noise=noise,
                 names=named,
+                neighbours=neighbours,
                 progress=report,
             )
+        num_rows = fitted.plan.details["num_rows"]
     else:
         refuse_unit(unit)
         if num_draws is not None:
@@ -287,6 +308,8 @@ def refuse_unknown(
     for name in given:
         if name in known:
             continue
+        if name in PROVEN:
+            raise DpmcError(f"`{name}` must be left out: {PROVEN[name]}")
         there = ELSEWHERE.get(name, "")
         if there in known:
             raise DpmcError(
@@ -444,16 +467,22 @@ def refuse_unit(unit: Any) -> None:
         raise DpmcError("`unit` must be None beside a `method`: the automatic method takes it")
 
 
-def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
+def _rows(data: Any, invalid_rows: InvalidRows, hidden: bool = False) -> Dataset:
+    """Rows in memory; `hidden` is whether nothing may tell how many they are."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, ShardedRows | Federation | str | os.PathLike):
         kind = "a federation" if isinstance(data, Federation) else "a path"
+        if hidden:
+            raise DpmcError(
+                f"`data` must be rows in memory beside `neighbours` 'add_remove', got {kind}: "
+                "files and nodes tell how many rows they have"
+            )
         raise DpmcError(
             f"`data` must be rows in memory for a method of your choice, got {kind}, which the "
             "automatic method reads"
         )
-    return Dataset.of("data", data, invalid_rows)
+    return Dataset.of("data", data, invalid_rows, hidden)
 
 
 def _numbers(start: Any) -> Array:

@@ -18,14 +18,15 @@ from dpmc.automatic.whitened import WhitenedRows
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.persons import Persons
-from dpmc.types import Dataset, Model
+from dpmc.types import Dataset, Model, Neighbours
 
 
 @dataclass
 class Transcript:
-    """Values before noise, standard deviations of the noise, and values with it."""
+    """Values before noise, how far a row may move them, noise, and values with it."""
 
     exact: list[np.ndarray] = field(default_factory=list)
+    sensitivities: list[float] = field(default_factory=list)
     scales: list[float] = field(default_factory=list)
     noisy: list[np.ndarray] = field(default_factory=list)
 
@@ -49,8 +50,13 @@ class Transcript:
 class Recording(Ledger):
     """A ledger that keeps what it was asked, and answers from a transcript if it has one."""
 
-    def __init__(self, budget: GaussianBudget, answers: Transcript | None = None) -> None:
-        super().__init__(budget)
+    def __init__(
+        self,
+        budget: GaussianBudget,
+        answers: Transcript | None = None,
+        neighbours: Neighbours = "replace",
+    ) -> None:
+        super().__init__(budget, neighbours=neighbours)
         self.transcript, self._answers = Transcript(), answers
 
     def release(self, clipped, noise_multiplier, rng, batch=None):
@@ -59,6 +65,7 @@ class Recording(Ledger):
         if self._answers is not None:
             noisy = self._answers.noisy[len(kept.noisy)]
         kept.exact.append(np.array(clipped.value, dtype=float))
+        kept.sensitivities.append(clipped.sensitivity)
         kept.scales.append(clipped.sensitivity * noise_multiplier)
         kept.noisy.append(noisy)
         return noisy

@@ -134,7 +134,7 @@ class Cost:
 
 def nothing_known(num_rows: int, mu: float, spread: float, delta: float, what: str = "rows") -> str:
     """Warning of a budget whose counts are noise."""
-    enough = fewest_rows(mu, spread)
+    enough = max(fewest_rows(mu, spread), float(num_rows))
     epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
     return (
         "The budget does not carry this posterior: the noise of a count hides the number of "

@@ -38,6 +38,7 @@ def rows_of(
     names: Sequence[str] = (),
     possible: Callable[..., Array] = lambda responses: responses,
     beside: Mapping[str, Any] | None = None,
+    hidden: bool = False,
 ) -> tuple[Dataset, tuple[str, ...]]:
     """Rows of features and what comes behind them, the response last, and names of the features.
 
@@ -56,6 +57,8 @@ def rows_of(
         is `beside` them, by name: NaN, or a refusal, where there are no such numbers.
     beside : mapping of str to array_like of shape (n,), optional
         Further columns, None for those that are not given.
+    hidden : bool
+        As of `Dataset.of`.
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
@@ -65,31 +68,41 @@ def rows_of(
             "give a formula and the query, or collect it"
         )
     features = as_numbers("data 'x':", x, invalid_rows)
-    if features.ndim != 2 or 0 in features.shape:
-        raise DpmcError(f"data 'x': `x` must have rows and columns, got shape {features.shape}")
+    if features.ndim != 2 or not features.shape[1] or not (hidden or len(features)):
+        got = f"{features.ndim} dimensions" if hidden else f"shape {features.shape}"
+        raise DpmcError(f"data 'x': `x` must have rows and columns, got {got}")
+    number = None if hidden else len(features)
     if y is None or isinstance(y, str):
         got = "None" if y is None else f"the text {y!r}"
-        raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got {got}")
-    response = _column_beside("y", y, "response", x, len(features), invalid_rows)
+        raise DpmcError(f"`y` must be one response for {_each(number)}, got {got}")
+    told = x, len(features), invalid_rows, number
+    response = _column_beside("y", y, "response", *told)
     others = {
-        name: _column_beside(name, given, "number", x, len(features), invalid_rows)
+        name: _column_beside(name, given, "number", *told)
         for name, given in (beside or {}).items()
         if given is not None
     }
     joined = np.concatenate([features, possible(response, **others)], axis=1)
-    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1], names)
+    return Dataset.of("rows", joined, invalid_rows, hidden), column_names(
+        x, features.shape[1], names
+    )
 
 
 def _column_beside(
-    name: str, given: Any, what: str, x: Any, num_rows: int, invalid_rows: InvalidRows
+    name: str,
+    given: Any,
+    what: str,
+    x: Any,
+    num_rows: int,
+    invalid_rows: InvalidRows,
+    number: int | None,
 ) -> Array:
-    """Column of an argument beside features `x`, shape (n, 1)."""
+    """Column of an argument beside features `x`, shape (n, 1); None is a number not to be told."""
     column = as_numbers(f"data {name!r}:", given, invalid_rows)
     column = column[:, None] if column.ndim == 1 else column
     if column.shape != (num_rows, 1):
-        raise DpmcError(
-            f"`{name}` must have one {what} for each of {num_rows} rows of `x`, got {column.shape}"
-        )
+        got = "another number" if number is None else column.shape
+        raise DpmcError(f"`{name}` must have one {what} for {_each(number)} of `x`, got {got}")
     indexes: list[Any] = [getattr(part, "index", None) for part in (x, given)]
     if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
         raise DpmcError(
@@ -97,6 +110,10 @@ def _column_beside(
             f"give {name}.to_numpy() to go by the order of rows"
         )
     return column
+
+
+def _each(number: int | None) -> str:
+    return "each row" if number is None else f"each of {number} rows"
 
 
 def fields_of(module: Any) -> tuple[str, ...]:

@@ -29,7 +29,16 @@ from dpmc.formulas.design import DROP
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.privacy.ledger import Noise
-from dpmc.types import Array, DpmcError, InvalidRows, Model, check_delta, check_epsilon
+from dpmc.types import (
+    NEIGHBOURS,
+    Array,
+    DpmcError,
+    InvalidRows,
+    Model,
+    Neighbours,
+    check_delta,
+    check_epsilon,
+)
 
 MODELS: Mapping[str, Any] = {
     LINEAR: linear,
@@ -72,6 +81,7 @@ def regression(
     progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    neighbours: Neighbours = "replace",
     ranges: Mapping[str, tuple[float, float]] | None = None,
     missing: Literal["drop"] | Mapping[str, Any] = "drop",
     **params: Any,
@@ -91,7 +101,7 @@ def regression(
         one is invalid: see `invalid_rows`. Behind a formula its table: a data frame, a query of
         DuckDB, Dask or polars, or the path of a .csv, .tsv, .parquet or .feather file.
     epsilon, delta : float
-        The budget under substitution of one row.
+        The budget.
     likelihood : str
         Of a response: ``"linear"``, normal with unknown standard deviation; ``"student_t"`` with
         unknown scale; ``"logistic"`` and ``"binomial"`` with the logit as link; with the logarithm
@@ -144,6 +154,8 @@ def regression(
     names : sequence of str
         Names of the coefficients, that of the intercept first; by default those of the columns
         of a data frame, which must be texts that are no numbers, or integers.
+    neighbours : {"replace", "add_remove"}
+        As of `dpmc.fit`.
     ranges : mapping of str to (float, float), optional
         Public ranges of columns of a formula. Numbers beyond are taken to their ends. ``center``,
         ``scale``, ``poly`` and splines take means, knots and the rest from them.
@@ -185,6 +197,7 @@ def regression(
     checks.one_of("likelihood", likelihood, (*MODELS, *LIKELIHOODS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
+    checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
     group_name = getattr(group, "name", None) or "group"
     group, level_names = _columns.group_of(group, levels)
     searched = likelihood in MODELS and group is None and weights is None
@@ -210,7 +223,8 @@ def regression(
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
     shifted = offset is not None or exposure is not None
     behind = partial(_columns.behind, likelihood, invalid_rows, classes)
-    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
+    hidden = neighbours == "add_remove"
+    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside, hidden)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     grouped = tuple(f"{group_name}[{level}]" for level in level_names)
@@ -260,9 +274,10 @@ def regression(
                 seed=seed,
                 noise=noise,
                 names=named,
+                neighbours=neighbours,
                 progress=report,
             )
-        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+        fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
         said: dict[str, Any] = {"name": likelihood, "intercept": intercept}
         said |= {} if classes is None else {"classes": int(classes)}
         said |= {} if likelihood != STUDENT_T else {"degrees_of_freedom": asked.freedom}
@@ -293,9 +308,10 @@ def regression(
                 seed=seed,
                 noise=noise,
                 names=named,
+                neighbours=neighbours,
                 progress=report,
             )
-        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+        fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
     else:
         if several:
             raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")
@@ -314,6 +330,7 @@ def regression(
             noise=noise,
             progress=progress,
             names=named,
+            neighbours=neighbours,
             **params,
         )
     return _told(fitted, predictive, x, shifted)

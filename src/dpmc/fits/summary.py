@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +96,15 @@ def summarise(fit: Fit) -> Summary:
 
 
 def _facts(fit: Fit) -> Iterator[str]:
-    yield f"Privacy: {fit.guarantee}."
-    plan, unit = fit.plan, fit.guarantee.unit
+    plan, guarantee, unit = fit.plan, fit.guarantee, fit.guarantee.unit
+    yield f"Privacy: {guarantee}."
+    if guarantee.neighbours == "add_remove" and guarantee.accountant == "gaussian" and plan.mu:
+        from dpmc.types.gaussian_curve import epsilon_of_loss  # takes long
+
+        # Another row in the place of one is a removal and an addition: twice mu at most.
+        epsilon = epsilon_of_loss((2 * plan.mu) ** 2 / 2, guarantee.delta)
+        other = replace(guarantee, epsilon=epsilon, neighbours="replace", outside=())
+        yield f"The same noise is {other}."
     if "formula" in plan.likelihood:
         from dpmc.formulas.design import Design  # takes long: only where there is one
 

@@ -15,9 +15,11 @@ from dpmc.planning.made_up import RATES
 from dpmc.planning.methods import MethodPlan
 from dpmc.planning.simulated import Plan, Simulation
 from dpmc.types import (
+    NEIGHBOURS,
     Array,
     DpmcError,
     Model,
+    Neighbours,
     as_numbers,
     check_delta,
     check_epsilon,
@@ -37,6 +39,7 @@ def plan(
     delta: float,
     rows: Any = ...,
     rate: float | None = ...,
+    neighbours: Neighbours = ...,
     **params: Any,
 ) -> Plan: ...
 @overload
@@ -61,6 +64,7 @@ def plan(
     delta: float,
     rows: Any = None,
     rate: float | None = None,
+    neighbours: Neighbours = "replace",
     method: Any = AUTOMATIC,
     num_chains: int = 4,
     accountant: str | None = None,
@@ -133,11 +137,14 @@ def plan(
     check_epsilon(epsilon)
     delta = check_delta(delta)
     checks.at_least("num_chains", num_chains, 1)
+    checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
     if not is_automatic(method):
         if isinstance(model, str):
             raise DpmcError(f"`model` must be a dpmc.Model beside a `method`, got {model!r}")
-        for name, value in (("rows", rows), ("rate", rate)):
-            if value is not None:
+        beside = {"rows": rows is not None, "rate": rate is not None}
+        beside["neighbours"] = neighbours != "replace"
+        for name, given_ in beside.items():
+            if given_:
                 raise DpmcError(f"`{name}` must be left out beside a `method`")
         return methods.plan(
             model,
@@ -159,7 +166,7 @@ def plan(
     given = [name for name, value in others.items() if value is not None]
     refuse_beside_auto([*given, *(name for name in params if name not in options)], plan)
     public = None if rows is None else rows if callable(rows) else _public(model, num_columns, rows)
-    simulation = Simulation(model, num_columns, delta, public, rate, options)
+    simulation = Simulation(model, num_columns, delta, public, rate, options, neighbours)
     _check_rate(simulation)
     return simulation.plan(num_rows, float(epsilon))
 

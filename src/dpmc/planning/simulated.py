@@ -28,7 +28,7 @@ from dpmc.planning.exact import Exact, normal
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
-from dpmc.types import Array, Dataset, DpmcError, Model, as_numbers, check_epsilon
+from dpmc.types import Array, Dataset, DpmcError, Model, Neighbours, as_numbers, check_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +62,7 @@ class Simulation:
         Mean response of a regression whose responses have no scale.
     options : mapping
         Of `dpmc.regression`.
+    neighbours : {"replace", "add_remove"}
     """
 
     what: Model | str
@@ -70,6 +71,7 @@ class Simulation:
     rows: Array | Callable[..., Any] | None
     rate: float | None
     options: dict[str, Any]
+    neighbours: Neighbours = "replace"
 
     @property
     def whole(self) -> bool:
@@ -134,6 +136,7 @@ class Simulation:
     def fit(self, rows: Array, epsilon: float, seed: int) -> Fit:
         """Fit of public rows."""
         given: dict[str, Any] = {"num_chains": 1, "num_draws": DRAWS, "seed": seed}
+        given |= {"neighbours": self.neighbours}
         if isinstance(self.what, Model):
             return automatic.fit(self.what, Dataset.of("rows", rows), epsilon, self.delta, **given)
         given |= {"likelihood": self.what, "progress": False, **self.options}

@@ -147,6 +147,7 @@ def _releases(counts: Counts, delta: float) -> tuple[str, float]:
 def _take(part: Any, name: str, total: _Total) -> None:
     """Add a part to the total."""
     if isinstance(part, Ledger):
+        _check_relation(part.neighbours or total.neighbours, name, total)
         total.add(part.committed, name)
         return
     if isinstance(part, tuple | list):
@@ -160,11 +161,7 @@ def _take(part: Any, name: str, total: _Total) -> None:
         )
     if not guarantee.private:
         raise DpmcError(f"{name} must be private, got no privacy guarantee")
-    if guarantee.neighbours != total.neighbours:
-        raise DpmcError(
-            f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
-            f"{NEIGHBOURS[guarantee.neighbours]}"
-        )
+    _check_relation(guarantee.neighbours, name, total)
     if guarantee.unit != total.unit:
         raise DpmcError(
             f"{name} must protect one {total.unit}, as all parts, got one {guarantee.unit}: `unit` "
@@ -176,6 +173,15 @@ def _take(part: Any, name: str, total: _Total) -> None:
         total.add(dict(counts), name)
     elif guarantee.epsilon != 0 or guarantee.delta != 0:
         _take_guarantee(guarantee, name, total)
+
+
+def _check_relation(neighbours: Neighbours, name: str, total: _Total) -> None:
+    """Refuse a part under another relation than all parts."""
+    if neighbours != total.neighbours:
+        raise DpmcError(
+            f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
+            f"{NEIGHBOURS[neighbours]}"
+        )
 
 
 def _fixed(part: Any, guarantee: Guarantee) -> Counts:

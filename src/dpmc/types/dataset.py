@@ -92,14 +92,32 @@ class Dataset:
             object.__setattr__(self, "x", x)
 
     @classmethod
-    def of(cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse") -> Dataset:
+    def of(
+        cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse", hidden: bool = False
+    ) -> Dataset:
         """Data set of an array, nested list or data frame of real numbers.
+
+        Parameters
+        ----------
+        name, data, invalid_rows
+            As of the class.
+        hidden : bool
+            Whether nothing may tell how many rows there are: none of them are one that counts as
+            nothing, and no message has their number.
 
         Raises
         ------
         DpmcError
             If `data` is no array of real numbers, or its rows are refused.
         """
+        if hidden:
+            data = as_numbers(f"data {name!r}:", data, invalid_rows)
+            if data.ndim != 2 or not data.shape[1]:
+                raise DpmcError(
+                    f"data {name!r}: `x` must have rows and columns, got {data.ndim} dimensions"
+                )
+            if not len(data):
+                data, invalid_rows = np.full((1, data.shape[1]), math.nan), "zero"
         return cls(name, data, invalid_rows=invalid_rows)
 
     @property

@@ -18,18 +18,6 @@ from tests.automatic.replay import Recording, Transcript
 LIKELIHOODS = ("linear", "student_t", "logistic", "poisson")
 
 
-class Sensed(Recording):
-    """A recording that keeps the sensitivity of each release as well."""
-
-    def __init__(self, budget, answers=None):
-        super().__init__(budget, answers)
-        self.sensitivities = []
-
-    def release(self, clipped, noise_multiplier, rng, batch=None):
-        self.sensitivities.append(clipped.sensitivity)
-        return super().release(clipped, noise_multiplier, rng, batch)
-
-
 def search(
     likelihood: str,
     rows: np.ndarray,
@@ -39,9 +27,9 @@ def search(
     invalid_rows: str = "refuse",
     robust: bool = False,
     offset: bool = False,
-) -> Sensed:
+) -> Recording:
     """Return the ledger of a search on rows, with its transcript."""
-    ledger = Sensed(GaussianBudget(mu), answers)
+    ledger = Recording(GaussianBudget(mu), answers)
     till = Till(ledger, np.random.default_rng(seed))
     dataset = Dataset.of("rows", rows, invalid_rows)
     run.search(till, dataset, run.KINDS[likelihood], True, None, 4.0, robust, offset=offset)

@@ -95,9 +95,9 @@ def test_no_offset_tells_more_of_a_row_than_it_is_charged_for(likelihood, offset
     for one, other in ((first, second), (second, first)):
         seen = search(likelihood, one, MU, 0, None, "zero", robust=True, offset=True)
         there = search(likelihood, other, MU, 0, seen.transcript, "zero", robust=True, offset=True)
-        assert seen.sensitivities == there.sensitivities
+        assert seen.transcript.sensitivities == there.transcript.sensitivities
         exact = zip(seen.transcript.exact, there.transcript.exact, strict=True)
-        for (a, b), sensitivity in zip(exact, seen.sensitivities, strict=True):
+        for (a, b), sensitivity in zip(exact, seen.transcript.sensitivities, strict=True):
             assert np.linalg.norm(a - b) <= sensitivity * (1 + 1e-9)
         assert seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
 

@@ -49,8 +49,8 @@ def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
         there = search(likelihood, second, MU, seed, seen.transcript, "zero", robust=True)
         exact = zip(seen.transcript.exact, there.transcript.exact, strict=True)
         moves = [float(np.linalg.norm(a - b)) for a, b in exact]
-        assert seen.sensitivities == there.sensitivities  # the same questions
-        for move, sensitivity in zip(moves, seen.sensitivities, strict=True):
+        assert seen.transcript.sensitivities == there.transcript.sensitivities  # the same questions
+        for move, sensitivity in zip(moves, seen.transcript.sensitivities, strict=True):
             assert move <= sensitivity * (1 + 1e-9)
         assert 0 < seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
         assert seen.spent == pytest.approx(MU**2, rel=1e-9)
@@ -70,11 +70,11 @@ def test_stages_that_read_some_rows_have_the_sensitivity_of_all(likelihood, monk
         beside = search(likelihood, there, MU, 0, seen.transcript, "zero")
         exact = zip(seen.transcript.exact, beside.transcript.exact, strict=True)
         moves = np.array([float(np.linalg.norm(a - b)) for a, b in exact])
-        assert seen.sensitivities == beside.sensitivities
-        assert np.all(moves <= np.array(seen.sensitivities) * (1 + 1e-9))
+        assert seen.transcript.sensitivities == beside.transcript.sensitivities
+        assert np.all(moves <= np.array(seen.transcript.sensitivities) * (1 + 1e-9))
         moved += int((moves > 0).sum())
     # Every stage before the last reads one of the four.
-    assert 4 < moved < 4 * len(seen.sensitivities)
+    assert 4 < moved < 4 * len(seen.transcript.sensitivities)
 
 
 def test_one_row_of_a_normal_model_is_within_the_bound_on_gradients():

@@ -12,7 +12,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.automatic import counted
 from dpmc.automatic.counted import Counted
-from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm import kernels, units, unseen
 from dpmc.automatic.glm.normal import Normal
 from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
 from dpmc.automatic.glm.remarks import Judged, remarks
@@ -20,7 +20,7 @@ from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.search import Found, Search
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import Offset, Units
-from dpmc.automatic.statement import Cost
+from dpmc.automatic.statement import Cost, nothing_known
 from dpmc.fits import Fit
 from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
@@ -113,9 +113,15 @@ def fit(
     kind = KINDS[likelihood]
     checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
     with told(guarantee, ledger.records):
+        rows = rows_counted(till, dataset, streams.batches)
+        if neighbours == "add_remove" and rows[1].number < unseen.fewest(budget.mu, counted.SHARE):
+            return _unseen(
+                till, int(rows[1].number), guarantee, dataset.x.shape[1] - 1 - offset, intercept,
+                kind in SCALED, prior_sd, prior_mean, (num_draws, num_chains, streams.chain), names,
+            )  # fmt: skip
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress,
-            offset, prior_mean, streams.batches,
+            offset, prior_mean, rows,
         )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
     without = _without(found, frame, prior)
@@ -170,6 +176,38 @@ def fit(
     )
 
 
+def _unseen(
+    till: Till,
+    num_rows: int,
+    guarantee: Guarantee,
+    num_features: int,
+    intercept: bool,
+    scaled: bool,
+    prior_sd: Array | None,
+    prior_mean: Array | None,
+    how_many: tuple[int, int, np.random.Generator],
+    names: Sequence[str],
+) -> Fit:
+    """Draws from the prior, where noise hides the number of rows."""
+    frame = unseen.frame_of(num_features, intercept)
+    mean, covariance = unseen.prior_of(frame, intercept, scaled, prior_sd, prior_mean)
+    draws, records = _draws(mean, covariance, *how_many), till.ledger.records()
+    epsilon, delta, mu = guarantee.epsilon, guarantee.delta, math.sqrt(till.total)
+    plan = replace(
+        unseen.plan_of(mean, covariance, num_rows),
+        epsilon=epsilon,
+        delta=delta,
+        accountant="gaussian",
+        mu=mu,
+        stages=tuple(till.stages),
+        noise=till.ledger.noise,
+        audit=replace(audit(parse(records), delta), neighbours=guarantee.neighbours),
+    )
+    remarks_ = (nothing_known(num_rows, mu, 1.0, delta), *few(draws))
+    return Fit(draws, {}, {}, "complete", records, guarantee, plan, names=tuple(names),
+               remarks=remarks_)  # fmt: skip
+
+
 def search(
     till: Till,
     dataset: Dataset,
@@ -182,13 +220,13 @@ def search(
     progress: Progress = silent,
     offset: bool = False,
     prior_mean: Array | None = None,
-    coins: np.random.Generator | None = None,
+    rows_of: tuple[Array, Counted, float] | None = None,
 ) -> tuple[Found, Frame, Units, Normal]:
     """What a search finds: all that is computed from rows and not released by others.
 
-    `coins` choose rows where their number is private.
+    `rows_of` is what `rows_counted` gives, where rows are counted already.
     """
-    x, size, num_rows = rows_counted(till, dataset, coins)
+    x, size, num_rows = rows_of or rows_counted(till, dataset, None)
     scaled = kind in SCALED
     num_features = x.shape[1] - 1 - offset
     found_units = units.find(till, size, x[:, : num_features + scaled], intercept)
