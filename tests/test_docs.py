@@ -424,6 +424,12 @@ def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("true: (1, 1e-06)-DP, substitution of one row: ")
     assert main(["verify", "record.json"]) == 0
     page = page_text("docs/guarantees.md")
+    table = re.findall(r"\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) % \|", page)
+    for epsilon, mu, power in table:
+        found = Guarantee(float(epsilon), 1e-6, accountant="gaussian").mu
+        assert f"{found:.3g}" == mu
+        assert f"{100 * stats.norm.cdf(stats.norm.ppf(0.05) + found):.2g}" == power
+    assert len(table) == 5
     assert {f"`{one}`" for one in names["fit"].record()["guarantee"]["deployment"]} <= set(
         re.findall(r"`[^`]*`", page)
     )

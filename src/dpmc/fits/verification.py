@@ -57,7 +57,7 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> str:
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "a file of another kind"
         raise DpmcError(f"{path}: must be a JSON file, got {reason}") from None
 

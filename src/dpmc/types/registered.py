@@ -8,12 +8,12 @@ one has to trust, only its curator can tell.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,13 +53,18 @@ def digest(guarantee: Guarantee, releases: Iterable[tuple[str, int]]) -> str:
 
 @functools.cache
 def made_with() -> dict[str, str]:
-    """Versions of packages, and the SHA-256 digest of the files of the library."""
+    """Versions of packages that are installed, and the SHA-256 digest of the library's files."""
+    from importlib.metadata import PackageNotFoundError, version  # takes long
+
     root = Path(__file__).parents[1]
     code = hashlib.sha256()
     for path in sorted(root.rglob("*.py"), key=Path.as_posix):
         text = path.read_bytes().replace(b"\r\n", b"\n")
         code.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
-    versions = {name: version(name) for name in PACKAGES}
+    versions = {}
+    for name in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):  # of a source tree that is on the path
+            versions[name] = version(name)
     return {**versions, "code": f"sha256:{code.hexdigest()}"}
 
 

@@ -387,4 +387,5 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         plan=Plan.of(head["plan"]),
         diagnostics={k: Diagnostic(*values) for k, values in head.get("diagnostics", {}).items()},
         warm_up=head["warm_up"],
+        made_with={},  # a job keeps the digest of its code
     )
