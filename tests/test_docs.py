@@ -435,11 +435,20 @@ def test_the_example_of_a_guarantee_runs(tmp_path, monkeypatch, capsys):
     )
 
 
+def test_the_examples_of_releases_run():
+    names: dict[str, object] = {}
+    for block in blocks("docs/releases.md"):
+        exec(block.replace("seed=1)", "seed=1, num_draws=100, progress=False)"), names)
+    assert names["fit"].plan.method == "normal"
+    found = names["table"]
+    assert (found["mean"] - [0.3, 0.6, 0.75, 5020]).abs().lt(4 * found["sd"]).all()
+
+
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 3, "extending.md": 1}
     run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 2}
-    run |= {"guarantees.md": 1}
+    run |= {"guarantees.md": 1, "releases.md": 2}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run

@@ -56,9 +56,12 @@ class Tables:
         for place, one, mechanism in problem.each():
             low, high = mechanism.ends(one.value)
             # A clamp leaves all counts below: as far as the noise might reach down from them.
-            low = np.where(np.isinf(low), 0.0, np.floor(low - mechanism.reach()))
-            high = np.where(np.isinf(high), np.inf, np.ceil(high + mechanism.reach()))
-            end = np.minimum(high, np.inf if most is None else most)
+            # Values that no count is near to come from the nearest ones.
+            end = np.full(one.size, np.inf if most is None else float(most))
+            reach = mechanism.reach()
+            low = np.where(np.isinf(low), 0.0, np.floor(np.minimum(low, end) - reach))
+            high = np.where(np.isinf(high), np.inf, np.ceil(np.maximum(high, 0.0) + reach))
+            end = np.minimum(high, end)
             first[place] = np.maximum(low, 0.0)
             width[place] = np.maximum(end - first[place] + 1, 1)
         if not np.isfinite(width).all() or width @ np.cumsum(width) > MOST_PRODUCTS:

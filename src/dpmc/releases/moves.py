@@ -88,11 +88,7 @@ def tempered(
     likelihood = np.concatenate(
         [log_likelihood(part) for part in np.array_split(pool, max(1, len(pool) // num_chains))]
     )
-    if not np.isfinite(likelihood).any():
-        raise DpmcError(
-            "`releases` must be possible under the model: no parameters of its prior were found "
-            "that give them a density"
-        )
+    check_possible(likelihood)
     x, power = pool, 0.0
     for _ in range(MOST_TEMPERATURES):
         rise = _rise(likelihood, 1 - power)
@@ -116,6 +112,15 @@ def tempered(
             break
         likelihood = log_likelihood(x)
     return x
+
+
+def check_possible(heights: Array) -> None:
+    """Refuse log-densities that all are of what cannot be."""
+    if not np.isfinite(heights).any():
+        raise DpmcError(
+            "`releases` must be possible under the model: no parameters of its prior were found "
+            "that give them a density"
+        )
 
 
 def _rise(likelihood: Array, most: float) -> float:

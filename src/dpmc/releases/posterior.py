@@ -30,7 +30,7 @@ WORDS = {
     NORMAL: "sums over records count as normal, and noise as it is",
     AUGMENTATION: "records were drawn together with the parameters",
 }
-WARM_UP = 300
+WARM_UP = 150
 # Moves between two draws that are kept.
 MOVES = 4
 # Skewness of sums below which they count as normal.
@@ -272,6 +272,7 @@ def _sampled(
         return found
 
     heights = np.zeros(len(x)) if chains is not None else target(x, every)
+    moves.check_possible(heights)
 
     def move(adapt: bool) -> float:
         if chains is not None:

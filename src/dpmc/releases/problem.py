@@ -49,7 +49,8 @@ class Release:
         values = np.atleast_1d(checks.real_numbers(self.value))
         if values.ndim != 1 or not values.size or not np.isfinite(values).all():
             raise DpmcError(
-                f"`value` must be a finite number or a list of them, got {self.value!r}"
+                "`value` must be a finite number or a list of them, got "
+                f"{' '.join(repr(self.value).split())}"
             )
         if self.statistic is not None and not callable(self.statistic):
             raise DpmcError(f"`statistic` must be a function of a record, got {self.statistic!r}")

@@ -22,7 +22,7 @@ from dpmc.types import Array, DpmcError
 THETA, ROW = "theta", "row"
 Columns = tuple[Array, ...]
 # Points of rules of integration by the number of uniforms, a pair of neighbours compared.
-LEVELS = {1: (129, 513, 2049, 8193), 2: (33, 65, 129, 257), 3: (17, 25, 33, 41)}
+LEVELS = {1: (33, 129, 513, 2049, 8193), 2: (17, 33, 65, 129, 257), 3: (13, 17, 25, 33, 41)}
 SEQUENCE = (2**12, 2**14, 2**16)
 # What is left to the next rule: error of the mean in standard errors of a sum, and of the variance.
 MEAN_ERROR, VARIANCE_ERROR = 0.01, 0.005
@@ -126,7 +126,13 @@ class Records:
         """Columns of `sample` for parameters, shape (m, n)."""
         assert self.sample is not None
         with np.errstate(all="ignore"):
-            made = self.sample(given, *uniforms)
+            try:
+                made = self.sample(given, *uniforms)
+            except Exception as error:  # of the function, whatever it is
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                raise DpmcError(
+                    f"`sample` must be a function of the parameters and of uniforms, got {reason}"
+                ) from None
         columns = made if isinstance(made, tuple | list) else (made,)
         return tuple(np.asarray(one, dtype=float) for one in np.broadcast_arrays(*columns))
 
@@ -200,7 +206,7 @@ def rule(num_uniforms: int, level: int) -> tuple[Array, Array]:
     one = np.linspace(-FURTHEST, FURTHEST, LEVELS[num_uniforms][level])
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*[one] * num_uniforms)])
     weights = norm.pdf(grid).prod(axis=0)
-    kept = weights > 1e-17 * weights.max()
+    kept = weights > 1e-11 * weights.max()
     return ndtr(grid[:, kept]), weights[kept] / weights[kept].sum()
 
 
