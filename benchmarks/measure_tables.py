@@ -39,7 +39,19 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.types import Array, DpmcError
 from exact_regressions import Prior, causes, named
 from rivals_of_tables import DELTA, DIFFPRIVLIB, EPSILONS, GRADIENT, append, read
-from table_rows import OF_MEANS, OWN, RARE, Rows, drawn, drawn_general, drawn_own, model, rare
+from table_rows import (
+    GROUPED,
+    OF_MEANS,
+    OWN,
+    RARE,
+    Rows,
+    drawn,
+    drawn_general,
+    drawn_grouped,
+    drawn_own,
+    model,
+    rare,
+)
 
 FIELDS = (
     *("case", "epsilon", "seed", "held_out", "family", "rows", "errors", "own", "inside"),
@@ -275,6 +287,8 @@ def coverage_cases(families: Sequence[str], sizes: Sequence[int]) -> list[Case]:
     """The cases of truths that intervals should hold."""
 
     def simulated(family: str, right: bool, size: int, seed: int) -> tuple[Rows, Array]:
+        if family in GROUPED:
+            return drawn_grouped(family, size, seed)
         if family in LIKELIHOODS:
             return drawn_general(family, right, size, seed)
         return (drawn_own if family in OWN else drawn)(family, right, size, seed)
@@ -286,7 +300,7 @@ def coverage_cases(families: Sequence[str], sizes: Sequence[int]) -> list[Case]:
             lambda seed, given=(family, right, size): simulated(*given, seed)[1],
         )
         for family, right, size in itertools.product(families, (True, False), sizes)
-        if right or family not in LIKELIHOODS or family in OF_MEANS
+        if right or family not in (*LIKELIHOODS, *GROUPED) or family in OF_MEANS
     ]
 
 
@@ -490,7 +504,7 @@ def chosen_cases(part: str, names: Sequence[str], sizes: Sequence[int]) -> list[
         chosen = dict.fromkeys(names or table_rows.specifications())
         return [Case(name, lambda _, name=name: load(name)) for name in chosen]
     if part == "coverage":
-        families = names or [LINEAR, STUDENT_T, LOGISTIC, POISSON, *OWN, *LIKELIHOODS]
+        families = names or [LINEAR, STUDENT_T, LOGISTIC, POISSON, *OWN, *LIKELIHOODS, *GROUPED]
         return coverage_cases(families, sizes or [2_000, 20_000, 200_000])
     cases = rare_cases(sizes or [10_000, 100_000, 1_000_000], RARE)
     return [case for case in cases if case.name.startswith(tuple(names or [""]))]

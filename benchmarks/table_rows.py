@@ -26,6 +26,7 @@ from dpmc import priors
 from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.fits.predictive import (
     BINOMIAL,
+    LINEAR,
     LOGISTIC,
     MULTINOMIAL,
     NEGATIVE_BINOMIAL,
@@ -54,6 +55,9 @@ GRID = 101
 BEND = 2.0
 WAITING, CURVE = "waiting", "curve"
 OWN = WAITING, CURVE
+# Likelihoods with intercepts of groups, the deviation of these, and the shares of rows in groups.
+GROUPED = {f"groups {name}": name for name in (LINEAR, LOGISTIC)}
+DEVIATION, GROUP_SHARES = 0.5, np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.08, 0.05, 0.02])
 # Likelihoods whose coefficients are those of the mean, so that a wrong variance leaves them.
 OF_MEANS = {*LIKELIHOODS} - {WEIBULL, MULTINOMIAL, ORDINAL}
 THRESHOLDS = -1.0, 0.5
@@ -288,6 +292,22 @@ def drawn_general(family: str, right: bool, num_rows: int, seed: int) -> tuple[R
         y = np.exp(eta) * np.maximum(rng.gamma(shape, 1 / shape, num_rows), 1e-300)
         judged = np.append(theta, np.nan)
     return replace(_rows(family, x, y * 1.0), beside=beside), judged
+
+
+def drawn_grouped(family: str, num_rows: int, seed: int) -> tuple[Rows, Array]:
+    """Rows of groups, two uniform features with standard normal slopes, and theta."""
+    rng, count = stream(1, "coverage", family, num_rows, seed), len(GROUP_SHARES)
+    x = rng.uniform(-1, 1, (num_rows, 2))
+    theta, intercepts = rng.standard_normal(3), rng.normal(0, DEVIATION, count)
+    group = rng.choice(count, num_rows, p=GROUP_SHARES)
+    eta = theta[0] + x @ theta[1:] + intercepts[group]
+    judged = np.concatenate([theta, intercepts, [math.log(DEVIATION)]])
+    if GROUPED[family] == LINEAR:
+        y, judged = eta + rng.standard_normal(num_rows), np.append(judged, 0.0)
+    else:
+        y = (rng.random(num_rows) < _chance(eta)) * 1.0
+    beside = {"group": group, "levels": tuple(range(count))}
+    return replace(_rows(GROUPED[family], x, y), beside=beside), judged
 
 
 def _nearest(chance: Callable[[Array], Array]) -> Array:

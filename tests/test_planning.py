@@ -120,7 +120,7 @@ REFUSED = {
         "`shape[1]` must be 3, the columns of model 'logistic', got 7",
     ),
     "model a name": ({"model": "logit"}, "`model` must be a dpmc.Model or one of linear, "),
-    "model the rows": ({"model": np.zeros((5, 3))}, "poisson, got ndarray"),
+    "model the rows": ({"model": np.zeros((5, 3))}, "ordinal, got ndarray"),
     "a likelihood beside a method": (
         {"model": "logistic", "method": "dp_sgld"},
         "`model` must be a dpmc.Model beside a `method`, got 'logistic'",

@@ -10,6 +10,7 @@ import pytest
 import dpmc
 from dpmc import priors
 from dpmc.automatic.prior import Prior
+from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.families.regression import MODELS, built
 from dpmc.planning import made_up, simulated
 from dpmc.planning.exact import Exact, normal
@@ -123,6 +124,48 @@ def test_made_up_responses_have_the_mean_that_is_asked_for():
     assert counts.mean() == pytest.approx(3.0, abs=0.15)
     assert counts.var() > 2 * counts.mean()
     assert {*np.unique(x[:, 1])} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_likelihoods_of_the_general_search_are_planned(likelihood, monkeypatch):
+    """Responses are possible ones, and a larger budget is expected to buy more."""
+    monkeypatch.setattr(simulated, "DATA_SETS", 1)
+    more = {"binomial": {"trials": 9}, "multinomial": {"classes": 3}, "ordinal": {"classes": 4}}
+    options = more.get(likelihood, {})
+    rng = stream(0, "made up", likelihood)
+    x = made_up.columns(rng, 5000, 3)
+    y = made_up.responses(rng, likelihood, x, None, **options)
+    assert LIKELIHOODS[likelihood].allowed(y).all()
+    assert y.max() <= options.get("trials", math.inf)
+    assert len(np.unique(y)) == options.get("classes", len(np.unique(y)))
+    planned = dpmc.plan(likelihood, (500, 2), epsilon=1, delta=1e-6, **options)
+    assert planned.error > 2 * planned.curve(epsilon=100.0)["error"][0] > 0
+
+
+def test_successes_and_counts_have_the_mean_that_is_asked_for():
+    """Standard errors are 0.02 and 0.06."""
+    rng = stream(0, "made up")
+    x = rng.normal(size=(40_000, 1))
+    ones = made_up.responses(rng, "binomial", x, 0.3, trials=20)
+    assert ones.mean() == pytest.approx(6.0, abs=0.15)
+    counts = made_up.responses(rng, "negative_binomial", x, 3.0)
+    assert counts.mean() == pytest.approx(3.0, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "options", "told"),
+    [
+        ("binomial", {}, "`trials` must be given with likelihood 'binomial'"),
+        ("binomial", {"trials": 0}, "`trials` must be an integer of at least 1, got 0"),
+        ("gamma", {"trials": 3}, "`trials` must be None with likelihood 'gamma'"),
+        ("ordinal", {}, "`classes` must be an integer of at least 3, got None"),
+        ("gamma", {"rate": 2.0}, "`rate` must be left out where no shares of ones, or counts"),
+    ],
+)
+def test_what_a_likelihood_has_nothing_for_is_refused(likelihood, options, told):
+    with pytest.raises(dpmc.DpmcError) as caught:
+        dpmc.plan(likelihood, (1000, 3), **BUDGET, **options)
+    assert str(caught.value).startswith(told)
 
 
 def test_a_model_of_ones_own_is_planned_by_what_simulates_it():

@@ -19,6 +19,7 @@ from msgspec import Meta
 from dpmc.families.likelihoods import LIKELIHOODS
 from dpmc.families.regression import MODELS, regression
 from dpmc.fits import Fit
+from dpmc.fits.predictive import BINOMIAL
 from dpmc.fitting import PosteriorWarning, fit
 from dpmc.formulas.design import DROP, Design
 from dpmc.planning import plan
@@ -153,15 +154,23 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
             f"{path}: `neighbours` must be replace for a plan, which says how many rows there are, "
             "got add_remove: dpmc.plan takes a number of your own"
         )
-    file = _opened(path, settings)
+    file, classes = _opened(path, settings), None
     if settings.formula is None:
         columns = len(_columns(path, settings, file))
     else:
         design = Design.of(settings.formula, settings.ranges, settings.missing or DROP)
         refuse_missing(file, design.columns, f"{path}: ")
         columns = len(design.names) + 1
+        classes = design.classes
+    if settings.likelihood == BINOMIAL:
+        raise DpmcError(
+            f"{path}: `likelihood` must be another than 'binomial' for a plan of a file: "
+            "dpmc.plan(..., trials=) takes a number of trials"
+        )
     shape = file.num_rows, columns
     budget: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
+    if classes is not None and classes > 2:
+        budget["classes"] = classes
     if settings.model is not None:
         planned = plan(_model(path, settings.model), shape, **budget)
     else:

@@ -161,6 +161,47 @@ def test_a_prior_of_ones_own_is_in_units_of_the_rows():
     assert abs(tight) < 0.5 * abs(loose)
 
 
+@pytest.mark.parametrize("name", ["gamma", "negative_binomial"])
+def test_a_prior_may_have_a_mean(name):
+    """One that is so narrow that rows have no word in it; the other coefficient is free."""
+    x, y, beside = simulated(name)
+    narrow = {"intercept": 20.0, "x1": 1e-5}
+    means = {"x1": 0.05, "intercept": 3.0}
+    fit = fitted(x, y, likelihood=name, prior_sd=narrow, prior_mean=means, **beside)
+    assert abs(fit.draws[..., 1].mean() - 0.05) < 2e-5
+    exact = without_privacy(name, x, y, beside)
+    free = fitted(x, y, likelihood=name, prior_sd=20.0, prior_mean=means, **beside)
+    assert np.all(np.abs(free.draws.mean(axis=(0, 1)) - exact) < free.draws.std(axis=(0, 1)) / 3)
+    assert fit.plan.prior["mean"] == [3.0, 0.05]
+
+
+def scaled_and_columns():
+    location, scale = np.array([3.0, -50.0]), np.array([0.5, 20.0])
+    plain = general.Scaled(location, scale, 4.0, middle=7.0)
+    united = general.Scaled(location, scale, 4.0, middle=7.0, unit=100.0)
+    return [
+        (plain, general.Columns("gamma", 2, True), 4),
+        (united, general.Columns("linear", 2, True, weighted=True), 4),
+        (general.Scaled(location, scale, 4.0), general.Columns("multinomial", 2, True, 4), 9),
+        (general.Scaled(0 * location, scale, 0.0), general.Columns("binomial", 2, False), 2),
+    ]
+
+
+@pytest.mark.parametrize(("scaled", "columns", "dim"), scaled_and_columns())
+def test_a_point_of_a_user_is_one_of_the_model_and_back(scaled, columns, dim):
+    point = np.random.default_rng(0).normal(size=dim)
+    assert np.allclose(scaled.back(columns, scaled.forth(columns, point)), point)
+
+
+def test_a_search_begins_where_it_is_told():
+    x, y, _ = simulated("gamma", 2000)
+    given = {"likelihood": "gamma", "epsilon": 1.0}
+    starts = [None, [-0.7, 0.02, 0.7], [8.0, 0.0, 0.0]]
+    fits = [fitted(x, y, start=start, **given) for start in starts]
+    firsts = [fit.plan.stages[1]["gradient_clip_bound"] for fit in fits]
+    assert len({*firsts}) == 3
+
+
 REFUSED = [
     ({"likelihood": "multinomial"}, "`classes` must be an integer of at least 3, got None"),
     ({"likelihood": "gamma", "classes": 3}, "`classes` must be None with likelihood 'gamma'"),

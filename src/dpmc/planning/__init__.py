@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from dpmc import checks
+from dpmc.families._columns import check_beside
 from dpmc.families.likelihoods import ALL
-from dpmc.families.regression import MODELS
 from dpmc.fitting import AUTOMATIC, columns_of, is_automatic, refuse_beside_auto
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.planning import methods
@@ -27,7 +27,9 @@ from dpmc.types import (
 )
 
 # Options of `dpmc.regression` that a plan of one takes.
-OF_REGRESSIONS = "intercept", "prior_sd", "degrees_of_freedom", "covariance"
+OF_REGRESSIONS = (
+    "intercept", "prior_sd", "degrees_of_freedom", "covariance", "classes", "trials"
+)  # fmt: skip
 
 
 @overload
@@ -79,8 +81,8 @@ def plan(
 
     Parameters
     ----------
-    model : Model or {"linear", "student_t", "logistic", "poisson"}
-        A model of `dpmc.fit`, or the likelihood of `dpmc.regression`.
+    model : Model or str
+        A model of `dpmc.fit`, or a likelihood of `dpmc.regression`, such as ``"logistic"``.
     shape : (int, int)
         Number of private rows n, and of their columns, the response among them.
     epsilon, delta : float
@@ -93,12 +95,13 @@ def plan(
         the likelihood says, as in many tables; those of models are their `example_rows`, or
         standard normal.
     rate : float, optional
-        A public guess of the mean of made-up responses: the share of ones (0.2 by default), or the
-        mean count (1).
+        A public guess of the mean of made-up responses: the share of ones, or of successes (0.2 by
+        default), or the mean count (1).
     method, num_chains, accountant, max_iterations, diagnostics
         As of `dpmc.fit`.
     **params
-        Of the automatic regression: `intercept`, `prior_sd`, `degrees_of_freedom`, `covariance`.
+        Of the automatic regression: `intercept`, `prior_sd`, `degrees_of_freedom`, `covariance`,
+        `classes`, and `trials`, one number for all rows. No time of ``"weibull"`` is censored.
         Otherwise parameters of a method. What is left out is chosen along the way, and expected
         here for a posterior that is equally wide in all directions.
 
@@ -124,9 +127,9 @@ def plan(
     >>> chains.num_iterations > 1000, chains.chosen
     (True, ('proposal_sd', 'ratio_noise_multiplier', 'ratio_clip_bound'))
     """
-    if not isinstance(model, Model) and not (isinstance(model, str) and model in MODELS):
+    if not isinstance(model, Model) and not (isinstance(model, str) and model in ALL):
         got = repr(model) if isinstance(model, str) else type(model).__name__
-        raise DpmcError(f"`model` must be a dpmc.Model or one of {', '.join(MODELS)}, got {got}")
+        raise DpmcError(f"`model` must be a dpmc.Model or one of {', '.join(ALL)}, got {got}")
     num_rows, num_columns = _shape(shape)
     if isinstance(model, str):
         checks.at_least("shape[1]", num_columns, 2)
@@ -161,6 +164,11 @@ def plan(
         )
     options = {name: params[name] for name in OF_REGRESSIONS if name in params}
     options = options if isinstance(model, str) else {}
+    if isinstance(model, str):
+        trials, classes = options.get("trials"), options.get("classes")
+        check_beside(model, True, {"trials": trials}, classes)
+        if trials is not None:
+            checks.at_least("trials", trials, 1)
     others = {"accountant": accountant, "max_iterations": max_iterations}
     others |= {"diagnostics": diagnostics}
     given = [name for name, value in others.items() if value is not None]

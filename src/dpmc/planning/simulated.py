@@ -20,7 +20,7 @@ from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
-from dpmc.families.regression import built, regression
+from dpmc.families.regression import MODELS, built, regression
 from dpmc.fits import Fit
 from dpmc.fitting import PosteriorWarning
 from dpmc.planning import made_up
@@ -61,7 +61,7 @@ class Simulation:
     rate : float, optional
         Mean response of a regression whose responses have no scale.
     options : mapping
-        Of `dpmc.regression`.
+        Of `dpmc.regression`; ``trials`` is a number.
     neighbours : {"replace", "add_remove"}
     """
 
@@ -95,7 +95,8 @@ class Simulation:
             x = made_up.columns(rng, num_rows, self.num_columns - 1)
         if x.shape[1] == self.num_columns:
             return x
-        y = made_up.responses(rng, str(self.what), x, self.rate)
+        given = {name: self.options[name] for name in ("classes", "trials") if name in self.options}
+        y = made_up.responses(rng, str(self.what), x, self.rate, **given)
         return np.column_stack([x, y])
 
     def _simulated(self, given: Any, num_rows: int) -> Array:
@@ -109,7 +110,7 @@ class Simulation:
 
     def size(self, num_rows: int) -> tuple[int, int]:
         """How many data sets stand for so many private rows, and the rows of each."""
-        kind = isinstance(self.what, Model)
+        kind = self.what not in MODELS
         some = min(num_rows, MOST_ROWS[kind])
         return min(max(ALL_ROWS[kind] // some, FEWEST), DATA_SETS), some
 
@@ -140,6 +141,8 @@ class Simulation:
         if isinstance(self.what, Model):
             return automatic.fit(self.what, Dataset.of("rows", rows), epsilon, self.delta, **given)
         given |= {"likelihood": self.what, "progress": False, **self.options}
+        if "trials" in given:
+            given["trials"] = np.full(len(rows), given["trials"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PosteriorWarning)
             return regression(rows[:, :-1], rows[:, -1], epsilon=epsilon, delta=self.delta, **given)
@@ -167,6 +170,9 @@ class Simulation:
             draws, _ = NoiseAware.of(centre, prior).draws(DRAWS, 1, rng)
             mean, sd = draws[0].mean(axis=0), draws[0].std(axis=0)
             return lambda fit: (mean, sd)
+        if self.what not in MODELS:
+            known = self.fit(rows, NO_NOISE, 0).kept()[0]
+            return lambda fit: (known.mean(axis=0), known.std(axis=0))
         intercept = bool(self.options.get("intercept", True))
         freedom = float(self.options.get("degrees_of_freedom", 4.0))
         found, frame, *_ = glm.search(
