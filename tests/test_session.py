@@ -608,3 +608,22 @@ def test_only_budgets_are_paid_for() -> None:
     for _ in range(2):
         ledger.release(MEAN, 4.0, rng)
     assert paid == [0.5]
+
+
+def test_all_parts_of_a_session_have_its_relation(path) -> None:
+    relation = {"neighbours": "add_remove"}
+    with opened(path, **relation) as session:
+        assert session.guarantee.relation == "addition or removal of one row"
+        parts = session.regression("y ~ age", TABLE, likelihood="logistic", epsilon=0.5, **QUICK)
+        model = session.fit(MODEL, TABLE[["age"]], epsilon=0.5, **QUICK)
+        assert {parts.guarantee.neighbours, model.guarantee.neighbours} == {"add_remove"}
+        assert session.release(asserted(400.0, 1.0, "add_remove"), epsilon=0.5)
+        with pytest.raises(DpmcError, match="`neighbours` must be 'add_remove'"):
+            session.release(MEAN, epsilon=0.5)
+        none = session.split("y", [2, 3])[2]
+        assert none.regression("y ~ age", TABLE, epsilon=0.1, **QUICK).plan.method == "prior"
+        remaining = session.remaining
+    with pytest.raises(DpmcError, match="it is about"):
+        opened(path)
+    with opened(path, **relation) as session:
+        assert session.remaining == remaining

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.families.regression import regression
 from dpmc.fits import Fit
 from dpmc.fitting import fit
@@ -35,6 +36,7 @@ from dpmc.types import (
     DpmcError,
     Guarantee,
     Model,
+    Neighbours,
     check_epsilon,
     check_epsilon_delta,
     collected,
@@ -59,7 +61,7 @@ PLAIN = str, bytes, int, float
 OTHERWISE = {
     "delta": "a part has the delta of its session",
     "method": "a session counts Gaussian releases from all rows alone, as the automatic method's",
-    "neighbours": f"a session is under {NEIGHBOURS['replace']}",
+    "neighbours": "a session has one relation, that it was made with",
     "noise": "that of a session is discrete",
     "seed": "nobody is to know the noise of a session",
 }
@@ -96,10 +98,12 @@ class Session:
     Parameters
     ----------
     epsilon, delta : float
-        Budget of all parts together under substitution of one row.
+        Budget of all parts together.
     path : path of a file
         Journal of the session: made where there is none, otherwise opened with what is left. One
         process may have it open at a time. It holds no private value.
+    neighbours : {"replace", "add_remove"}
+        What the budget is for, in all parts, as of `dpmc.fit`.
 
     Raises
     ------
@@ -124,13 +128,24 @@ class Session:
     (['mean age'], True)
     """
 
-    def __init__(self, epsilon: float, delta: float, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        path: str | os.PathLike[str],
+        neighbours: Neighbours = "replace",
+    ) -> None:
         check_epsilon_delta(epsilon, delta)
         if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
             raise DpmcError(f"`path` must be the path of a file, got {path!r}")
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.mu = GaussianBudget.of(epsilon, delta).mu
-        terms = {"session": FORMAT, "epsilon": self.epsilon, "delta": self.delta}
+        checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
+        self.neighbours = neighbours
+        # What all parts have.
+        self._terms: dict[str, Any] = {"delta": self.delta, "neighbours": neighbours}
+        terms: dict[str, Any] = {"session": FORMAT, "epsilon": self.epsilon, "delta": self.delta}
+        terms |= {} if neighbours == "replace" else {"neighbours": neighbours}
         self._journal = Journal(Path(path), terms)
         # Column and level that this is the part of, as of `split`.
         self._level: Level | None = None
@@ -144,7 +159,7 @@ class Session:
         """Guarantee of all parts together, spent or not."""
         levels = [level for level in (*self._spent, self._level) if level is not None]
         outside = dict.fromkeys(PUBLIC % column for column, _ in levels)
-        return Guarantee(self.epsilon, self.delta, accountant="gaussian", outside=tuple(outside))
+        return Guarantee(self.epsilon, self.delta, self.neighbours, "gaussian", tuple(outside))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -249,7 +264,7 @@ class Session:
         afforded = self._part(epsilon, share, options)
         with paid_by(functools.partial(self._pay, told)):
             found = fit(
-                model, self._rows(data, bare=True), epsilon=afforded, delta=self.delta, **options
+                model, self._rows(data, bare=True), epsilon=afforded, **self._terms, **options
             )
         return self._named(found)
 
@@ -289,7 +304,7 @@ class Session:
             raise DpmcError(f"`x` must be a formula in a split, got {type(x).__name__}")
         afforded = self._part(epsilon, share, options)
         with paid_by(functools.partial(self._pay, told)):
-            found = regression(x, self._rows(y), epsilon=afforded, delta=self.delta, **options)
+            found = regression(x, self._rows(y), epsilon=afforded, **self._terms, **options)
         return self._named(found)
 
     def release(
@@ -338,7 +353,7 @@ class Session:
             mu = 1 / noise_multiplier
             self._refuse_beyond(mu, "noise_multiplier", noise_multiplier)
         with paid_by(functools.partial(self._pay, told)):
-            ledger = Ledger(GaussianBudget(mu), "discrete")
+            ledger = Ledger(GaussianBudget(mu), "discrete", self.neighbours)
         multiplier = ledger.least_multiplier() if noise_multiplier is None else noise_multiplier
         noisy: V = ledger.release(value, multiplier, cryptographic())
         return noisy
