@@ -25,10 +25,12 @@ from dpmc.planning import plan
 from dpmc.privacy.audit import audit as second_accountant
 from dpmc.privacy.empirical import audit
 from dpmc.privacy.events import parse
+from dpmc.rows.persons import numbered
 from dpmc.shards.arrow_files import ArrowFile
 from dpmc.shards.csv_lines import CsvFile
 from dpmc.shards.tables import Table, open_table, refuse_missing
-from dpmc.types import Array, DpmcError, Model, is_name, is_unnamed
+from dpmc.shards.units import Column
+from dpmc.types import Array, DpmcError, Model, frames, is_name, is_unnamed
 from dpmc.yaml_files import Settings, read_typed
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -75,6 +77,9 @@ class FitFile(Settings, frozen=True):
     num_chains: Count = 4
     num_draws: Count = 2000
     noise: Literal["continuous", "discrete"] | None = None
+    unit: (
+        Annotated[Text, Meta(description="the column that says whose a row is: a person's")] | None
+    ) = None
     invalid_rows: Literal["refuse", "zero"] = "refuse"
 
 
@@ -116,14 +121,24 @@ def _fitted(path: Path, settings: FitFile, common: dict[str, Any]) -> Fit:
         given = {name: getattr(settings, name) for name in OF_FORMULAS}
         given = {name: value for name, value in given.items() if value is not None}
         table = path.parent / settings.rows
+        given |= {"unit": settings.unit}
         return regression(settings.formula, table, **of_regressions, **given, **common)
+    common = {**common, "invalid_rows": settings.invalid_rows, "unit": _whose(path, settings)}
     names, rows = _rows(path, settings)
-    common = {**common, "invalid_rows": settings.invalid_rows}
     if settings.model is not None:
         return fit(_model(path, settings.model), rows, **common)
     x = pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1])))
     intercept = settings.intercept
     return regression(x, rows[:, -1], intercept=intercept, **of_regressions, **common)
+
+
+def _whose(path: Path, settings: FitFile) -> Column | None:
+    """Column that says whose rows are."""
+    if settings.unit is None:
+        return None
+    file = _opened(path, settings)
+    refuse_missing(file, (settings.unit,), f"{path}: ")
+    return Column(settings.unit, frames.column(file.frame((settings.unit,)), settings.unit))
 
 
 def _check_output(path: Path, output: Path) -> None:
@@ -147,17 +162,21 @@ def _check_output(path: Path, output: Path) -> None:
 
 
 def plan_file(path: str | Path, as_json: bool = False) -> str:
-    """Expected errors of the fit that a YAML file asks for; only rows are counted."""
+    """Expected errors of the fit that a YAML file asks for; only rows, or persons, are counted."""
     path = Path(path)
     settings = read(path)
     file = _opened(path, settings)
+    whose = _whose(path, settings)
+    count = file.num_rows
+    if whose is not None:
+        count = numbered(whose.entries, whose.name, "zero")[1]
     if settings.formula is None:
         columns = len(_columns(path, settings, file))
     else:
         design = Design.of(settings.formula, settings.ranges, settings.missing or DROP)
         refuse_missing(file, design.columns, f"{path}: ")
         columns = len(design.names) + 1
-    shape = file.num_rows, columns
+    shape = count, columns
     budget: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
     if settings.model is not None:
         planned = plan(_model(path, settings.model), shape, **budget)
@@ -307,7 +326,7 @@ def _columns(path: Path, settings: FitFile, file: Table) -> tuple[str, ...]:
     response = () if settings.response is None else (settings.response,)
     features = settings.features
     if features is None:
-        features = [name for name in file.names if name not in response]
+        features = [name for name in file.names if name not in (*response, settings.unit)]
         index = [name for name in features if is_unnamed(name)]
         index = [*(file.index if isinstance(file, ArrowFile) else ()), *index]
         if index:

@@ -38,6 +38,7 @@ def rows_of(
     names: Sequence[str] = (),
     possible: Callable[..., Array] = lambda responses: responses,
     beside: Mapping[str, Any] | None = None,
+    counted: bool = True,
 ) -> tuple[Dataset, tuple[str, ...]]:
     """Rows of features and what comes behind them, the response last, and names of the features.
 
@@ -56,6 +57,8 @@ def rows_of(
         is `beside` them, by name: NaN, or a refusal, where there are no such numbers.
     beside : mapping of str to array_like of shape (n,), optional
         Further columns, None for those that are not given.
+    counted : bool
+        Whether the number of rows is public.
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
@@ -69,10 +72,12 @@ def rows_of(
         raise DpmcError(f"data 'x': `x` must have rows and columns, got shape {features.shape}")
     if y is None or isinstance(y, str):
         got = "None" if y is None else f"the text {y!r}"
-        raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got {got}")
-    response = _column_beside("y", y, "response", x, len(features), invalid_rows)
+        each = f"each of {len(features)} rows" if counted else "each row"
+        raise DpmcError(f"`y` must be one response for {each}, got {got}")
+    size = len(features), counted
+    response = _column_beside("y", y, "response", x, size, invalid_rows)
     others = {
-        name: _column_beside(name, given, "number", x, len(features), invalid_rows)
+        name: _column_beside(name, given, "number", x, size, invalid_rows)
         for name, given in (beside or {}).items()
         if given is not None
     }
@@ -81,15 +86,16 @@ def rows_of(
 
 
 def _column_beside(
-    name: str, given: Any, what: str, x: Any, num_rows: int, invalid_rows: InvalidRows
+    name: str, given: Any, what: str, x: Any, size: tuple[int, bool], invalid_rows: InvalidRows
 ) -> Array:
-    """Column of an argument beside features `x`, shape (n, 1)."""
+    """Column of an argument beside features `x`, shape (n, 1); `size`: n, and if it is public."""
+    num_rows, counted = size
     column = as_numbers(f"data {name!r}:", given, invalid_rows)
     column = column[:, None] if column.ndim == 1 else column
     if column.shape != (num_rows, 1):
-        raise DpmcError(
-            f"`{name}` must have one {what} for each of {num_rows} rows of `x`, got {column.shape}"
-        )
+        told = f"each of {num_rows} rows of `x`, got {column.shape}"
+        told = told if counted else "each row of `x`, got another shape"
+        raise DpmcError(f"`{name}` must have one {what} for {told}")
     indexes: list[Any] = [getattr(part, "index", None) for part in (x, given)]
     if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
         raise DpmcError(

@@ -24,6 +24,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
+from dpmc.rows.persons import Persons
 from dpmc.types import Array, Dataset, Guarantee
 
 # Scaled numbers beyond this are this: sums of their squares are finite.
@@ -105,7 +106,7 @@ class Scaled:
 
 
 def fit(
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     name: str,
     num_features: int,
     epsilon: float,
@@ -125,12 +126,13 @@ def fit(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Dataset or Persons
         Private: features, an offset where the likelihood takes one, further columns, responses.
+        Units of columns are those of one row of each person.
     name : str
     num_features : int
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget under substitution of one row, or person: all of it is spent.
     intercept : bool
     classes : int
         Of responses; 0 where these are numbers.
@@ -142,13 +144,16 @@ def fit(
     kind = noise_of(noise, published=seed is not None)
     ledger = Ledger(GaussianBudget.of(epsilon, delta), kind)
     till = Till(ledger, Streams.of(seed, "units", 0).noise)
+    persons = dataset if isinstance(dataset, Persons) else None
+    whole = dataset.rows if isinstance(dataset, Persons) else dataset
     with told(Guarantee(epsilon, delta, accountant="gaussian"), ledger.records):
-        scaled = _scaled(till, dataset.x, name, num_features, intercept, prior_sd)
+        some = whole.x if persons is None else persons.one_each()
+        scaled = _scaled(till, some, name, num_features, intercept, prior_sd)
     model = model_of(name, len(scaled.matrix), classes)
-    rows = scaled.rows(dataset.x, LIKELIHOODS[name].size is not None)
+    x = scaled.rows(whole.x, LIKELIHOODS[name].size is not None)
     found = run.fit(
         model,
-        replace(dataset, x=rows),
+        replace(whole, x=x) if persons is None else persons.with_rows(x),
         epsilon,
         delta,
         num_chains=num_chains,

@@ -24,12 +24,22 @@ from dpmc.fits.predictive import (
     POISSON,
     STUDENT_T,
 )
-from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
+from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit, refuse_unit
 from dpmc.formulas.design import DROP
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.privacy.ledger import Noise
-from dpmc.types import Array, DpmcError, InvalidRows, Model, check_delta, check_epsilon
+from dpmc.rows.persons import Persons
+from dpmc.shards.units import Column, column_of, without
+from dpmc.types import (
+    Array,
+    Dataset,
+    DpmcError,
+    InvalidRows,
+    Model,
+    check_delta,
+    check_epsilon,
+)
 
 MODELS: Mapping[str, Any] = {
     LINEAR: linear,
@@ -71,6 +81,7 @@ def regression(
     names: Sequence[str] = (),
     ranges: Mapping[str, tuple[float, float]] | None = None,
     missing: Literal["drop"] | Mapping[str, Any] = "drop",
+    unit: Any = None,
     **params: Any,
 ) -> Fit:
     """Posterior of the coefficients of a regression under a privacy budget.
@@ -88,7 +99,7 @@ def regression(
         one is invalid: see `invalid_rows`. Behind a formula its table: a data frame, a query of
         DuckDB, Dask or polars, or the path of a .csv, .tsv, .parquet or .feather file.
     epsilon, delta : float
-        The budget under substitution of one row.
+        The budget under substitution of one row, or one `unit`.
     likelihood : str
         Of a response: ``"linear"``, normal with unknown standard deviation; ``"student_t"`` with
         unknown scale; ``"logistic"`` and ``"binomial"`` with the logit as link; with the logarithm
@@ -135,6 +146,8 @@ def regression(
     missing : "drop" or mapping of str to number or text
         What a formula takes for an entry that is missing or impossible, a level that is not
         declared say, by column. Other rows with one count as nothing: `invalid_rows` is ``"zero"``.
+    unit : str or array_like of shape (n,), optional
+        As of `dpmc.fit`: a column of the table, or of the data frame `x`, or identifiers.
     **params
         Of a named method, as of `dpmc.fit`.
 
@@ -179,8 +192,17 @@ def regression(
     if prior_mean is not None and (prior_sd is None or not automatic):
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
     shifted = offset is not None or exposure is not None
+    if not automatic:
+        refuse_unit(unit)
+    if isinstance(unit, str):
+        x, identifiers = without(x, unit)
+        unit = Column(unit, identifiers)
     behind = partial(_columns.behind, likelihood, invalid_rows, classes)
-    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
+    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside, unit is None)
+    rows: Dataset | Persons = dataset
+    if unit is not None:
+        whose = column_of(unit)
+        rows = Persons.of(dataset, whose.entries, whose.name)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     scale = ("log_sigma",) if likelihood in SCALED else _columns.others(likelihood, classes)
@@ -203,7 +225,7 @@ def regression(
     if not searched:
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = general.fit(
-                dataset,
+                rows,
                 likelihood,
                 len(columns),
                 float(epsilon),
@@ -218,7 +240,7 @@ def regression(
                 names=named,
                 progress=report,
             )
-        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+        fitted = _arrays.finished(fitted, fitted.remarks, rows.num_rows)
         said = {"name": likelihood, "intercept": intercept}
         said |= {} if classes is None else {"classes": int(classes)}
         return _told(fitted, said, x, shifted)
@@ -235,7 +257,7 @@ def regression(
             point = chains.start_points(points, model.dim, 1)[0]
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = run.fit(
-                dataset,
+                rows,
                 likelihood,
                 float(epsilon),
                 delta,
@@ -253,7 +275,7 @@ def regression(
                 names=named,
                 progress=report,
             )
-        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+        fitted = _arrays.finished(fitted, fitted.remarks, rows.num_rows)
     else:
         if several:
             raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")

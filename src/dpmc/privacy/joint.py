@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import NEIGHBOURS, SEED, DpmcError, Guarantee, Neighbours, Plan, check_delta
+from dpmc.types import NEIGHBOURS, ROW, SEED, DpmcError, Guarantee, Neighbours, Plan, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event
@@ -26,6 +26,7 @@ class _Total:
     counts: dict[Event, int] = field(default_factory=dict)
     bounded: list[Bounded] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
+    unit: str = ""
 
     def add(self, counts: dict[Event, int]) -> None:
         for event, count in counts.items():
@@ -67,8 +68,8 @@ def compose(
     Raises
     ------
     DpmcError
-        If a part has no guarantee or another relation, or is none of these; or if two parts have
-        a seed, which may be the same: with the same noise their difference has none.
+        If a part has no guarantee, another relation or unit, or is none of these; or if two parts
+        have a seed, which may be the same: with the same noise their difference has none.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "repla
     counts = {event: count for event, count in total.counts.items() if count}
     if not total.bounded:
         name, epsilon = _releases(counts, delta)
-        return Guarantee(epsilon, delta, neighbours, name, outside)
+        return Guarantee(epsilon, delta, neighbours, name, outside, total.unit or ROW)
     epsilon = composed(counts, delta, total.bounded).epsilon
     # Where little delta is left, numerical composition loses more than the sum of epsilons.
     left = delta - math.fsum(one.delta for one in total.bounded)
@@ -102,7 +103,7 @@ def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "repla
         others = _releases(counts, left)[1] if counts else 0.0
         summed = math.fsum(one.epsilon for one in total.bounded) + others
         epsilon = min(epsilon, summed * (1 + 1e-15))
-    return Guarantee(epsilon, delta, neighbours, NAME, outside)
+    return Guarantee(epsilon, delta, neighbours, NAME, outside, total.unit or ROW)
 
 
 def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
@@ -149,6 +150,11 @@ def _take(part: Any, name: str, total: _Total) -> None:
             f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
             f"{NEIGHBOURS[guarantee.neighbours]}"
         )
+    if total.unit and guarantee.unit != total.unit:
+        raise DpmcError(
+            f"{name} must protect a {total.unit}, as parts before it do, got a {guarantee.unit}"
+        )
+    total.unit = guarantee.unit
     total.outside |= dict.fromkeys(guarantee.outside)
     counts = _fixed(part, guarantee)
     if counts:

@@ -110,7 +110,7 @@ class Rows:
         total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
-        return _packed(total, bound**2)
+        return packed_sum(total, bound**2)
 
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Number of rows that have whitened features of each length, see `Lengths`."""
@@ -148,8 +148,8 @@ class Rows:
         largest = float(numbers[kernels.CURVATURE])
         return Sums(
             row_sum(gradient[:dim], steepest),
-            _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
-            _packed(squares, steepest**2),
+            packed_sum(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
+            packed_sum(squares, steepest**2),
             row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),
             row_sum(float(extra[kernels.DISPERSION]), max(steepest**2, reach**2 * largest)),
             row_sum(float(extra[kernels.MEAN]), float(numbers[kernels.RESIDUAL])),
@@ -157,6 +157,7 @@ class Rows:
         )
 
 
-def _packed(upper: Array, bound: float) -> Clipped[Array]:
+def packed_sum(upper: Array, bound: float) -> Clipped[Array]:
+    """Padded sum of squares as a packed one, each of Frobenius norm at most `bound`."""
     packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
     return row_matrices(packed, bound)

@@ -11,6 +11,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal
+from dpmc.automatic.glm.person_rows import PersonRows
 from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
 from dpmc.automatic.glm.remarks import Judged, remarks
 from dpmc.automatic.glm.rows import Rows
@@ -28,7 +29,8 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Plan
+from dpmc.rows.persons import Persons
+from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Plan
 
 NAME = "regression"
 KINDS = {
@@ -41,7 +43,7 @@ SCALED = (kernels.LINEAR, kernels.STUDENT_T)
 
 
 def fit(
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     likelihood: str,
     epsilon: float,
     delta: float,
@@ -64,11 +66,11 @@ def fit(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Dataset or Persons
         Private: features, the offset if there is one, and the response in the last column.
     likelihood : {"linear", "student_t", "logistic", "poisson"}
     epsilon, delta : float
-        The budget under substitution of one row: all of it is spent.
+        The budget under substitution of one row, or person: all of it is spent.
     intercept : bool
     offset : bool
         Whether a column behind the features is a known part of the linear predictor.
@@ -78,7 +80,8 @@ def fit(
     freedom : float
         Of the Student-t distribution.
     robust : bool
-        Whether widths follow the variance of gradients, and not that of the model.
+        Whether widths follow the variance of gradients, and not that of the model; those of persons
+        always do.
     num_chains, num_draws : int
         Chains, and draws of each; they cost no privacy.
     start : ndarray of shape (d,), optional
@@ -102,23 +105,30 @@ def fit(
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
-    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    of_persons = isinstance(dataset, Persons)
+    unit = dataset.unit if isinstance(dataset, Persons) else ROW
+    robust = robust or of_persons
+    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside), unit=unit)
+    num_columns = dataset.num_columns if isinstance(dataset, Persons) else dataset.x.shape[1]
     kind = KINDS[likelihood]
-    checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
+    checks.room("num_draws", (num_draws, num_chains, num_columns + intercept))
     with told(guarantee, ledger.records):
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress,
             offset, prior_mean,
         )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
-    without = _without(found, frame, prior)
+    without = _without(found, frame, prior, of_persons)
     widening = np.sqrt(np.diag(covariance)[: len(without)] / np.diag(without))
     displaced = _displaced(found, frame, without)
     sigma = _sigma(found, frame, prior_sd is not None)
     if sigma is not None:
         widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
-    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
+    cost = Cost(
+        np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows,
+        "persons" if of_persons else "rows",
+    )  # fmt: skip
     records = ledger.records()
     coefficients = frame.outside(prior)
     plan = Plan(
@@ -163,7 +173,7 @@ def fit(
 
 def search(
     till: Till,
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     kind: int,
     intercept: bool,
     prior_sd: Array | None,
@@ -175,7 +185,8 @@ def search(
     prior_mean: Array | None = None,
 ) -> tuple[Found, Frame, Units, Normal]:
     """What a search finds: all that is computed from rows and not released by others."""
-    x = dataset.x
+    persons = dataset if isinstance(dataset, Persons) else None
+    x = dataset.one_each() if isinstance(dataset, Persons) else dataset.x
     num_rows = float(len(x))
     if dataset.invalid_rows == "zero":
         valid = row_count(int(np.isfinite(x).all(axis=1).sum()))
@@ -196,6 +207,8 @@ def search(
             np.zeros_like(prior_sd) if prior_mean is None else prior_mean, prior_sd
         )
     rows = Rows(x, location, scale, intercept, kind)
+    if persons is not None:
+        rows = PersonRows(x, location, scale, intercept, kind, persons=persons)
     if start is not None:
         count = rows.dim
         away = start[:count] - frame.offset
@@ -222,12 +235,15 @@ def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
     return matrix @ phi.mean + frame.offset, matrix @ phi.covariance() @ matrix.T
 
 
-def _without(found: Found, frame: Frame, prior: Normal) -> Array:
-    """Covariance as it would be with neither noise nor weights."""
+def _without(found: Found, frame: Frame, prior: Normal, of_persons: bool) -> Array:
+    """Covariance as it would be with neither noise nor weights; of persons, as it varies."""
     phi = prior.through(found.basis, np.zeros(len(prior.mean)))
     observed = found.observed
     # Noise may hide a curvature that second moments let expect.
     curvature = (observed.curvature + observed.inferred(observed.point)) / 2
+    if of_persons and observed.robust is not None:
+        varied = np.linalg.pinv(observed.robust, rcond=1e-13, hermitian=True)
+        curvature = observed.curvature @ varied @ observed.curvature
     whole = Normal(phi.mean, curvature / found.kept + phi.precision)
     matrix = frame.matrix @ found.basis
     return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)
