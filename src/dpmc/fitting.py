@@ -59,6 +59,7 @@ ELSEWHERE = {
     "random_state": "seed",
     "rng_key": "seed",
     "tune": "warm-up",
+    "unit": "persons",
     "verbose": "progress",
 }
 # What is said of those that a way in has nothing like.
@@ -67,6 +68,7 @@ OTHER = {
     "intercept": "a model has an intercept or none, and dpmc.regression has `intercept`",
     "num_threads": "chains of a `method` run in `num_threads` threads, all else in one",
     "num_draws": "a budget decides how many draws there are",
+    "persons": "dpmc.fit and dpmc.regression protect persons, by the automatic method alone",
     "warm-up": "draws of a warm-up are those that `Fit.kept` leaves out",
 }
 

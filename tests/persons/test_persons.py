@@ -137,6 +137,12 @@ def test_a_row_without_identifier_counts_for_nobody():
     assert fitted(MEAN, more, unit=unknown, invalid_rows="zero").draws.tobytes() == (
         alone.draws.tobytes()
     )
+    # Nor does an invalid row take those of its person with it.
+    more = np.concatenate([rows, np.full((50, 2), np.nan)])
+    known = np.concatenate([ids, np.arange(50.0)])
+    assert fitted(MEAN, more, unit=known, invalid_rows="zero").draws.tobytes() == (
+        alone.draws.tobytes()
+    )
 
 
 FRAME = pd.DataFrame({"patient": ["a", "a", "b"], "u": [1.0, 2.0, 3.0], "v": [0.0, 1.0, 0.0]})
