@@ -444,11 +444,25 @@ def test_the_examples_of_releases_run():
     assert (found["mean"] - [0.3, 0.6, 0.75, 5020]).abs().lt(4 * found["sd"]).all()
 
 
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_the_example_of_persons_runs(capsys):
+    """The noise is random: eight posterior deviations leave an error rate far below 1e-6."""
+    names: dict[str, object] = {}
+    exec(blocks("docs/persons.md")[0], names)
+    fit, rows = names["fit"], names["rows"]
+    draws = fit.draws[..., 1]
+    assert abs(draws.mean() - 2) < 8 * draws.std()
+    assert names["mean"].guarantee.relation == "substitution of one person"
+    draws = names["mean"].draws
+    assert abs(draws.mean() - rows.mean()) < 8 * draws.std()
+    assert "substitution of one patient" in capsys.readouterr().out
+
+
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 3, "extending.md": 1}
     run |= {"league.md": 1, "formulas.md": 2, "shards.md": 2, "sessions.md": 2}
-    run |= {"guarantees.md": 1, "releases.md": 2}
+    run |= {"guarantees.md": 1, "releases.md": 2, "persons.md": 1}
     run |= {name: len(blocks(f"docs/{name}")) for name in ("tutorial.md", "gallery.md")}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run

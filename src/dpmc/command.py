@@ -24,10 +24,12 @@ from dpmc.fitting import PosteriorWarning, fit
 from dpmc.formulas.design import DROP, Design
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
+from dpmc.rows.persons import numbered
 from dpmc.shards.arrow_files import ArrowFile
 from dpmc.shards.csv_lines import CsvFile
 from dpmc.shards.tables import Table, open_table, refuse_missing
-from dpmc.types import Array, DpmcError, Model, is_name, is_unnamed
+from dpmc.shards.units import Column
+from dpmc.types import Array, DpmcError, Model, frames, is_name, is_unnamed
 from dpmc.yaml_files import Settings, read_typed
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -73,6 +75,9 @@ class FitFile(Settings, frozen=True):
     num_draws: Count = 2000
     noise: Literal["continuous", "discrete"] | None = None
     neighbours: Literal["replace", "add_remove"] = "replace"
+    unit: (
+        Annotated[Text, Meta(description="the column that says whose a row is: a person's")] | None
+    ) = None
     invalid_rows: Literal["refuse", "zero"] = "refuse"
 
 
@@ -115,14 +120,24 @@ def _fitted(path: Path, settings: FitFile, common: dict[str, Any]) -> Fit:
         given = {name: getattr(settings, name) for name in OF_FORMULAS}
         given = {name: value for name, value in given.items() if value is not None}
         table = path.parent / settings.rows
+        given |= {"unit": settings.unit}
         return regression(settings.formula, table, **of_regressions, **given, **common)
+    common = {**common, "invalid_rows": settings.invalid_rows, "unit": _whose(path, settings)}
     names, rows = _rows(path, settings)
-    common = {**common, "invalid_rows": settings.invalid_rows}
     if settings.model is not None:
         return fit(_model(path, settings.model), rows, **common)
     x = pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1])))
     intercept = settings.intercept
     return regression(x, rows[:, -1], intercept=intercept, **of_regressions, **common)
+
+
+def _whose(path: Path, settings: FitFile) -> Column | None:
+    """Column that says whose rows are."""
+    if settings.unit is None:
+        return None
+    file = _opened(path, settings)
+    refuse_missing(file, (settings.unit,), f"{path}: ")
+    return Column(settings.unit, frames.column(file.frame((settings.unit,)), settings.unit))
 
 
 def _check_output(path: Path, output: Path) -> None:
@@ -146,7 +161,7 @@ def _check_output(path: Path, output: Path) -> None:
 
 
 def plan_file(path: str | Path, as_json: bool = False) -> str:
-    """Expected errors of the fit that a YAML file asks for; only rows are counted."""
+    """Expected errors of the fit that a YAML file asks for; only rows, or persons, are counted."""
     path = Path(path)
     settings = read(path)
     if settings.neighbours != "replace":
@@ -155,6 +170,10 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
             "got add_remove: dpmc.plan takes a number of your own"
         )
     file, classes = _opened(path, settings), None
+    whose = _whose(path, settings)
+    count = file.num_rows
+    if whose is not None:
+        count = numbered(whose.entries, whose.name, "zero")[1]
     if settings.formula is None:
         columns = len(_columns(path, settings, file))
     else:
@@ -167,7 +186,7 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
             f"{path}: `likelihood` must be another than 'binomial' for a plan of a file: "
             "dpmc.plan(..., trials=) takes a number of trials"
         )
-    shape = file.num_rows, columns
+    shape = count, columns
     budget: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
     if classes is not None and classes > 2:
         budget["classes"] = classes
@@ -279,7 +298,7 @@ def _columns(path: Path, settings: FitFile, file: Table) -> tuple[str, ...]:
     response = () if settings.response is None else (settings.response,)
     features = settings.features
     if features is None:
-        features = [name for name in file.names if name not in response]
+        features = [name for name in file.names if name not in (*response, settings.unit)]
         index = [name for name in features if is_unnamed(name)]
         index = [*(file.index if isinstance(file, ArrowFile) else ()), *index]
         if index:

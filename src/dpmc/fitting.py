@@ -45,6 +45,7 @@ AUTOMATIC = "auto"
 NUM_DRAWS = 2000
 # Why what some ways in have is refused by others.
 PROVEN = {"neighbours": "what is done here is proven for substitution of one row alone"}
+PERSONS = "`unit` must be None with `neighbours` 'add_remove': the number of persons is public"
 # What NumPyro, PyMC and scikit-learn call an argument, and what it is called here.
 ELSEWHERE = {
     "chains": "num_chains",
@@ -63,6 +64,7 @@ ELSEWHERE = {
     "random_state": "seed",
     "rng_key": "seed",
     "tune": "warm-up",
+    "unit": "persons",
     "verbose": "progress",
 }
 # What is said of those that a way in has nothing like.
@@ -71,6 +73,7 @@ OTHER = {
     "intercept": "a model has an intercept or none, and dpmc.regression has `intercept`",
     "num_threads": "chains of a `method` run in `num_threads` threads, all else in one",
     "num_draws": "a budget decides how many draws there are",
+    "persons": "dpmc.fit and dpmc.regression protect persons, by the automatic method alone",
     "warm-up": "draws of a warm-up are those that `Fit.kept` leaves out",
 }
 
@@ -203,9 +206,7 @@ def fit(
     checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
     hidden = neighbours == "add_remove"
     if hidden and unit is not None:
-        raise DpmcError(
-            "`unit` must be None with `neighbours` 'add_remove': the number of persons is public"
-        )
+        raise DpmcError(PERSONS)
     if hidden and module is not None:
         raise DpmcError(f"`neighbours` must be 'replace' beside a `method`: {PROVEN['neighbours']}")
     points = None if start is None else _numbers(start)

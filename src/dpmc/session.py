@@ -30,8 +30,10 @@ from dpmc.privacy.clipped import Clipped, V, check_value, number
 from dpmc.privacy.ledger import Ledger
 from dpmc.random_bits import cryptographic
 from dpmc.shards.federation import Federation
+from dpmc.shards.units import PERSON
 from dpmc.types import (
     NEIGHBOURS,
+    ROW,
     Dataset,
     DpmcError,
     Guarantee,
@@ -159,7 +161,14 @@ class Session:
         """Guarantee of all parts together, spent or not."""
         levels = [level for level in (*self._spent, self._level) if level is not None]
         outside = dict.fromkeys(PUBLIC % column for column, _ in levels)
-        return Guarantee(self.epsilon, self.delta, self.neighbours, "gaussian", tuple(outside))
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            self.neighbours,
+            "gaussian",
+            outside=tuple(outside),
+            unit=self._unit() or ROW,
+        )
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -261,8 +270,9 @@ class Session:
             raise DpmcError("`data` must be rows that are here, got a federation")
         if isinstance(data, Dataset) and data.bounds_source != "public":
             raise DpmcError("`data` must have public bounds in a session, got bounds from the data")
+        unit = self._unit_of(options)
         afforded = self._part(epsilon, share, options)
-        with paid_by(functools.partial(self._pay, told)):
+        with paid_by(functools.partial(self._pay, told, unit=unit)):
             found = fit(
                 model, self._rows(data, bare=True), epsilon=afforded, **self._terms, **options
             )
@@ -302,8 +312,9 @@ class Session:
         told = _label(label, x if isinstance(x, str) else "regression")
         if self._level is not None and not isinstance(x, str):
             raise DpmcError(f"`x` must be a formula in a split, got {type(x).__name__}")
+        unit = self._unit_of(options)
         afforded = self._part(epsilon, share, options)
-        with paid_by(functools.partial(self._pay, told)):
+        with paid_by(functools.partial(self._pay, told, unit=unit)):
             found = regression(x, self._rows(y), epsilon=afforded, **self._terms, **options)
         return self._named(found)
 
@@ -384,15 +395,35 @@ class Session:
         """Refuse to be copied or pickled."""
         raise DpmcError("a Session must be passed on as it is: a copy would spend what is left too")
 
-    def _pay(self, what: str, mu: float) -> None:
+    def _pay(self, what: str, mu: float, unit: str = "") -> None:
         """Put a part on the disk, or refuse it."""
         with self._journal.lock:
             self._refuse_beyond(mu, "mu", mu)
+            self._refuse_other(unit)
             # Also where it is not known to be on the disk.
             self._spent[self._level] += Fraction(mu) ** 2
             when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
             level = {} if self._level is None else {"level": self._level}
-            self._journal.append({"when": when, "what": what, "mu": mu, **level})
+            protects = {"unit": unit} if unit else {}
+            self._journal.append({"when": when, "what": what, "mu": mu, **level, **protects})
+
+    def _unit(self) -> str:
+        """What fits protect, empty before the first of them."""
+        return next((one["unit"] for one in self._journal.entries if "unit" in one), "")
+
+    def _unit_of(self, options: Mapping[str, Any]) -> str:
+        """What a fit is to protect, refused where it is not what others do."""
+        unit = options.get("unit")
+        if unit is not None and self._level is not None:
+            raise DpmcError("`unit` must be None in a split: a person may have rows at two levels")
+        name = ROW if unit is None else unit if isinstance(unit, str) else PERSON
+        self._refuse_other(name)
+        return name
+
+    def _refuse_other(self, unit: str) -> None:
+        there = self._unit()
+        if unit and there and unit != there:
+            raise DpmcError(f"`unit` must be that of all fits of the session, {there}, got {unit}")
 
     def _left(self) -> Fraction:
         """Rest of mu^2 of the row that most is known of, exactly."""

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import dpmc
+from dpmc import command
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import gaussian_mean, linear, logistic, poisson
 from dpmc.rng import stream
@@ -136,6 +137,12 @@ def test_a_row_without_identifier_counts_for_nobody():
     assert fitted(MEAN, more, unit=unknown, invalid_rows="zero").draws.tobytes() == (
         alone.draws.tobytes()
     )
+    # Nor does an invalid row take those of its person with it.
+    more = np.concatenate([rows, np.full((50, 2), np.nan)])
+    known = np.concatenate([ids, np.arange(50.0)])
+    assert fitted(MEAN, more, unit=known, invalid_rows="zero").draws.tobytes() == (
+        alone.draws.tobytes()
+    )
 
 
 FRAME = pd.DataFrame({"patient": ["a", "a", "b"], "u": [1.0, 2.0, 3.0], "v": [0.0, 1.0, 0.0]})
@@ -233,6 +240,7 @@ def test_nobody_asks_persons_for_the_number_of_their_rows():
     assert found == {
         "rows/persons.py",
         "rows/person_gradients.py",
+        "automatic/glm/person_rows.py",
         "automatic/rank_one.py",
     }
 
@@ -252,3 +260,55 @@ def test_nothing_but_draws_tells_one_row_from_a_thousand():
         found.append((fit.draws.tobytes(), fit.plan, fit.remarks, told, str(fit.summary())))
     assert found[0] == found[1]
     assert "number of persons, 401" in found[0][2][0]
+
+
+def test_a_session_protects_one_unit(tmp_path):
+    rows, ids = responses("linear", 600)[:, :2], np.repeat(np.arange(300), 2)
+    frame = pd.DataFrame(rows, columns=["u", "v"])
+    frame["patient"] = ids
+    options = {"epsilon": 0.1, "progress": False, "num_draws": 50}
+    with dpmc.Session(epsilon=1, delta=1e-6, path=tmp_path / "budget") as session:
+        assert session.guarantee.unit == "row"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+            session.regression("u ~ v", frame, unit="patient", **options)
+            session.fit(MEAN, frame, unit="patient", **options)
+        left = session.remaining
+        for call in (
+            lambda: session.fit(MEAN, rows, **options),
+            lambda: session.regression("u ~ v", frame, **options),
+            lambda: session.regression(frame[["u"]], frame["v"], unit=ids, **options),
+        ):
+            with pytest.raises(DpmcError, match="that of all fits of the session, patient, got"):
+                call()
+        assert session.remaining == left
+        assert session.guarantee.relation == "substitution of one patient"
+        part = session.split("v", [0, 1])[0]
+        with pytest.raises(DpmcError, match="`unit` must be None in a split"):
+            part.fit(MEAN, frame, unit="patient", **options)
+
+
+def test_guarantees_of_different_units_are_not_composed():
+    persons = dpmc.Guarantee(1.0, 1e-6, accountant="gaussian", unit="patient")
+    rows = dpmc.Guarantee(1.0, 1e-6, accountant="gaussian")
+    assert dpmc.privacy.compose([persons, persons], delta=1e-6).unit == "patient"
+    with pytest.raises(DpmcError, match="part 1 must protect a patient, as parts before it do"):
+        dpmc.privacy.compose([persons, rows], delta=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["formula", "columns"])
+def test_the_command_fits_and_plans_persons(tmp_path, kind):
+    rows, ids = responses("linear", 900), np.repeat(np.arange(300), 3)
+    frame = pd.DataFrame(rows, columns=["u", "v", "y"])
+    frame["patient"] = [f"p{k}" for k in ids]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    told = {"formula": "formula: y ~ u + v", "columns": "response: y"}[kind]
+    text = f"rows: rows.csv\nepsilon: 1\ndelta: 1.0e-6\nlikelihood: linear\nunit: patient\n{told}\n"
+    (tmp_path / "fit.yaml").write_text(text)
+    assert "substitution of one patient" in command.fit_file(tmp_path / "fit.yaml")
+    assert dpmc.Fit.load(tmp_path / "fit.parquet").guarantee.unit == "patient"
+    assert "300" in command.plan_file(tmp_path / "fit.yaml")
+    assert "900" not in command.plan_file(tmp_path / "fit.yaml")
+    (tmp_path / "fit.yaml").write_text(text.replace("unit: patient", "unit: doctor"))
+    with pytest.raises(DpmcError, match="'doctor'"):
+        command.fit_file(tmp_path / "fit.yaml")

@@ -37,8 +37,6 @@ from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Model, Ne
 NAME = "automatic"
 # What a guarantee names as outside of it, of nodes.
 SEVERAL = "a %s with rows at several nodes"
-# Why persons may vary more than their rows.
-ALIKE = "rows of one person are alike, or "
 # What draws so many draws, of so many chains, from what was released, and the share accepted.
 Draws = Callable[[NoiseAware, int, int, np.random.Generator], tuple[Array, float]]
 # Longest last step, in standard deviations of its own noise.
@@ -221,11 +219,12 @@ def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...])
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
     if centre.dispersion > 1:
+        alike = "" if cost.what == "rows" else "rows of one person are alike, or "
         yield (
-            f"Gradients of {cost.what} vary {centre.dispersion:.2g} times as the model says: "
-            f"{ALIKE if cost.what != 'rows' else ''}another variance, or another model, would "
-            "describe the rows better. Intervals are wider for it, by a factor of "
-            f"{math.sqrt(centre.dispersion):.2g} where privacy does not widen them."
+            f"Gradients of rows vary {centre.dispersion:.2g} times as the model says: {alike}"
+            "another variance, or another model, would describe the rows better. Intervals are "
+            f"wider for it, by a factor of {math.sqrt(centre.dispersion):.2g} where privacy does "
+            "not widen them."
         )
     yield from cost.remarks(causes, names)
 

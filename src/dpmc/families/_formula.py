@@ -19,6 +19,7 @@ from dpmc.fitting import PosteriorWarning
 from dpmc.formulas.design import DROP, Design, refuse_missing_columns
 from dpmc.formulas.syntax import LEVELS
 from dpmc.shards.tables import open_table, refuse_missing
+from dpmc.shards.units import Column
 from dpmc.types import DpmcError, collected, frames, is_frame, labels
 
 P = ParamSpec("P")
@@ -47,7 +48,9 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
             raise DpmcError("`intercept` must be left out beside a formula, which says `- 1`")
         design = Design.of(text, rest.pop("ranges", None), rest.pop("missing", DROP))
         beside = [name for name in BESIDE if isinstance(rest.get(name), str)]
-        frame = table_of(data, (*design.columns, *(rest[name] for name in beside)))
+        unit = rest.get("unit")
+        named = [unit] if isinstance(unit, str) else []
+        frame = table_of(data, (*design.columns, *(rest[name] for name in beside), *named))
         x = pd.DataFrame(design.x(frame), columns=list(design.names))
         offset = design.added(frame)
         if offset is not None:
@@ -67,6 +70,8 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
             rest |= {"group": pd.Series(entries, name=column), "levels": levels}
         for name in beside:
             rest[name] = frames.entries(frames.column(frame, rest[name]))
+        if isinstance(unit, str):
+            rest["unit"] = Column(unit, frames.column(frame, unit))
         rest |= {"intercept": design.intercept, "invalid_rows": "zero"}
         fit = way_in(x, design.y(frame), *args[2:], **rest)  # type: ignore[arg-type]
         likelihood = {**fit.plan.likelihood, "formula": design.values()}

@@ -30,6 +30,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
+from dpmc.rows.persons import Persons
 from dpmc.types import Array, Dataset, Guarantee, Neighbours
 
 # Scaled numbers beyond this are this: sums of their squares are finite.
@@ -193,7 +194,7 @@ class Scaled:
 
 @telling
 def fit(
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     columns: Columns,
     epsilon: float,
     delta: float,
@@ -213,9 +214,9 @@ def fit(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Dataset or Persons
         Private: features, the place of a group, a weight, an offset where the likelihood takes one,
-        further columns, responses.
+        further columns, responses. Units of columns are those of one row of each person.
     columns : Columns
     epsilon, delta : float
         The budget: all of it is spent.
@@ -234,20 +235,24 @@ def fit(
     streams = Streams.of(seed, "units", 0)
     till = Till(ledger, streams.noise)
     with told(Guarantee(epsilon, delta, neighbours, "gaussian"), ledger.records):
-        x, counted = dataset.x, Counted(float(dataset.num_rows))
+        persons = dataset if isinstance(dataset, Persons) else None
+        whole = dataset.rows if isinstance(dataset, Persons) else dataset
+        x = whole.x if persons is None else persons.one_each()
+        counted = Counted(float(dataset.num_rows))
         if neighbours == "add_remove":
             x, counted, _ = rows_counted(till, dataset, streams.batches)
         scaled, spread = _scaled(till, counted, x, columns, prior_sd, prior_mean)
     mean_sd = scaled.constant * PRIOR
-    rows = replace(dataset, x=scaled.rows(dataset.x, columns))
+    x = scaled.rows(whole.x, columns)
+    rows = replace(whole, x=x) if persons is None else persons.with_rows(x)
     more: dict[str, Any] = {}
     if columns.groups:
         others = np.full(columns.num_features, PRIOR)
         shape = [LOG_SHAPE] if ALL[columns.likelihood].shape else []
         groups = Intercepts(len(others), columns.groups, spread, mean_sd, np.append(others, shape))
         more["draws_of"] = groups.draws
-    if columns.weighted:
-        more["varied"] = _as_copies(rows, columns)
+    if columns.weighted and persons is None:  # persons vary as their rows together do
+        more["varied"] = replace(whole, x=_as_copies(x, columns))
     found = run.fit(
         columns.model(mean_sd),
         rows,
@@ -297,12 +302,12 @@ def _in_order(draws: Array, columns: Columns, constant: float) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
-def _as_copies(rows: Dataset, columns: Columns) -> Dataset:
+def _as_copies(rows: Array, columns: Columns) -> Array:
     """Rows whose squared gradients are those of as many copies of a row as its weight says."""
-    x, place = rows.x.copy(), columns.behind - 1 + columns.constant
+    x, place = rows.copy(), columns.behind - 1 + columns.constant
     with np.errstate(all="ignore"):
         x[:, place] = np.sqrt(x[:, place])
-    return replace(rows, x=x)
+    return x
 
 
 def _scaled(

@@ -24,14 +24,17 @@ from dpmc.fits.predictive import (
     POISSON,
     STUDENT_T,
 )
-from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
+from dpmc.fitting import AUTOMATIC, NUM_DRAWS, PERSONS, checked, chosen, fit, refuse_unit
 from dpmc.formulas.design import DROP
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.privacy.ledger import Noise
+from dpmc.rows.persons import Persons
+from dpmc.shards.units import Column, column_of, without
 from dpmc.types import (
     NEIGHBOURS,
     Array,
+    Dataset,
     DpmcError,
     InvalidRows,
     Model,
@@ -84,6 +87,7 @@ def regression(
     neighbours: Neighbours = "replace",
     ranges: Mapping[str, tuple[float, float]] | None = None,
     missing: Literal["drop"] | Mapping[str, Any] = "drop",
+    unit: Any = None,
     **params: Any,
 ) -> Fit:
     """Posterior of the coefficients of a regression under a privacy budget.
@@ -101,7 +105,7 @@ def regression(
         one is invalid: see `invalid_rows`. Behind a formula its table: a data frame, a query of
         DuckDB, Dask or polars, or the path of a .csv, .tsv, .parquet or .feather file.
     epsilon, delta : float
-        The budget.
+        The budget, for one row or one `unit`.
     likelihood : str
         Of a response: ``"linear"``, normal with unknown standard deviation; ``"student_t"`` with
         unknown scale; ``"logistic"`` and ``"binomial"`` with the logit as link; with the logarithm
@@ -162,6 +166,8 @@ def regression(
     missing : "drop" or mapping of str to number or text
         What a formula takes for an entry that is missing or impossible, a level that is not
         declared say, by column. Other rows with one count as nothing: `invalid_rows` is ``"zero"``.
+    unit : str or array_like of shape (n,), optional
+        As of `dpmc.fit`: a column of the table, or of the data frame `x`, or identifiers.
     **params
         Of a named method, as of `dpmc.fit`.
 
@@ -222,9 +228,21 @@ def regression(
     if prior_mean is not None and (prior_sd is None or not automatic):
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
     shifted = offset is not None or exposure is not None
+    if not automatic:
+        refuse_unit(unit)
+    if isinstance(unit, str):
+        x, identifiers = without(x, unit)
+        unit = Column(unit, identifiers)
     behind = partial(_columns.behind, likelihood, invalid_rows, classes)
     hidden = neighbours == "add_remove"
+    if hidden and unit is not None:
+        raise DpmcError(PERSONS)
+    hidden = hidden or unit is not None
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside, hidden)
+    rows: Dataset | Persons = dataset
+    if unit is not None:
+        whose = column_of(unit)
+        rows = Persons.of(dataset, whose.entries, whose.name)
     intercept = intercept and likelihood != ORDINAL
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     grouped = tuple(f"{group_name}[{level}]" for level in level_names)
@@ -262,7 +280,7 @@ def regression(
         )
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = general.fit(
-                dataset,
+                rows,
                 asked,
                 float(epsilon),
                 delta,
@@ -292,7 +310,7 @@ def regression(
     if automatic:
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = run.fit(
-                dataset,
+                rows,
                 likelihood,
                 float(epsilon),
                 delta,

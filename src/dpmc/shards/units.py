@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,24 @@ from dpmc.types import (
 
 # What is protected where it has no name.
 PERSON = "person"
-Rows = Any
 
 
-def by_person(data: Rows, unit: Any, invalid_rows: InvalidRows, name: str = "data") -> Persons:
+@dataclass(frozen=True)
+class Column:
+    """Identifiers of persons, and the name of their column.
+
+    Parameters
+    ----------
+    name : str
+    entries : array_like of shape (rows,)
+        Private.
+    """
+
+    name: str
+    entries: Any = field(repr=False)
+
+
+def by_person(data: Any, unit: Any, invalid_rows: InvalidRows, name: str = "data") -> Persons:
     """Rows of persons.
 
     Rows in files are gathered in memory, from whichever shards those of a person are in.
@@ -60,7 +75,13 @@ def by_person(data: Rows, unit: Any, invalid_rows: InvalidRows, name: str = "dat
         what = "rows in files" if of_files else "a query"
         raise DpmcError(f"`unit` must be the name of a column of {what}, got other than a text")
     dataset = data if isinstance(data, Dataset) else Dataset.of(name, data, invalid_rows)
-    return Persons.of(dataset, unit, PERSON)
+    whose = column_of(unit)
+    return Persons.of(dataset, whose.entries, whose.name)
+
+
+def column_of(unit: Any) -> Column:
+    """Identifiers as a column with a name."""
+    return unit if isinstance(unit, Column) else Column(PERSON, unit)
 
 
 def without(frame: Any, unit: str) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from dpmc.automatic.glm import run
 from dpmc.automatic.glm.till import Till
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
+from dpmc.rows.persons import Persons
 from dpmc.types import Dataset
 from tests.automatic.replay import Recording, Transcript
 
@@ -27,11 +28,14 @@ def search(
     invalid_rows: str = "refuse",
     robust: bool = False,
     offset: bool = False,
+    unit: np.ndarray | None = None,
 ) -> Recording:
     """Return the ledger of a search on rows, with its transcript."""
     ledger = Recording(GaussianBudget(mu), answers)
     till = Till(ledger, np.random.default_rng(seed))
     dataset = Dataset.of("rows", rows, invalid_rows)
+    if unit is not None:
+        dataset = Persons.of(dataset, unit, "person")
     run.search(till, dataset, run.KINDS[likelihood], True, None, 4.0, robust, offset=offset)
     return ledger
 

@@ -22,7 +22,9 @@ LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
 Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RATE, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE = range(10)
 SAFE, GRADIENT = 10, 11
 # Column of the offset, 0 where there is none, and the public number it is taken from.
-OFFSET, CENTRE, NUMBERS = 12, 13, 14
+OFFSET, CENTRE = 12, 13
+# Bounds on the gradient and the curvature of a person with several rows.
+PERSON, PERSON_CURVED, NUMBERS = 14, 15, 16
 # Logarithms of a rate beyond this have rates beyond any bound on a residual.
 LARGEST = 300.0
 # Where the table of mean clipped counts begins, and its entries per unit.

@@ -140,7 +140,8 @@ def _budget(judged: Judged) -> Iterator[str]:
     if widest <= WORTH_HAVING:
         return
     epsilon, num_rows = judged.cost.enough()
-    help_ = f"About epsilon {epsilon:.2g}, or {num_rows:,} such rows, would bring that to 2."
+    such = f"{num_rows:,} such {judged.cost.what}"
+    help_ = f"About epsilon {epsilon:.2g}, or {such}, would bring that to 2."
     cause = ""
     rare = min(judged.found.ones, 1 - judged.found.ones)
     if judged.kind == POISSON:

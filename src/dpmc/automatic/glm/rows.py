@@ -117,7 +117,7 @@ class Rows:
         total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
-        return self._packed(total, bound**2)
+        return packed_sum(total, bound**2, self.neighbours)
 
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Number of rows that have whitened features of each length, see `Lengths`."""
@@ -156,14 +156,16 @@ class Rows:
         spread = max(steepest**2, reach**2 * largest)
         return Sums(
             row_sum(gradient[:dim], steepest, relation),
-            self._packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
-            self._packed(squares, steepest**2),
+            packed_sum(curvature, reach * float(numbers[kernels.LONGEST]) * largest, relation),
+            packed_sum(squares, steepest**2, relation),
             row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE]), relation),
             row_sum(float(extra[kernels.DISPERSION]), spread, relation),
             row_sum(float(extra[kernels.MEAN]), float(numbers[kernels.RESIDUAL]), relation),
             row_count(int(extra[kernels.FAR]), relation),
         )
 
-    def _packed(self, upper: Array, bound: float) -> Clipped[Array]:
-        packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
-        return row_matrices(packed, bound, self.neighbours)
+
+def packed_sum(upper: Array, bound: float, neighbours: Neighbours) -> Clipped[Array]:
+    """Padded sum of squares as a packed one, each of Frobenius norm at most `bound`."""
+    packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
+    return row_matrices(packed, bound, neighbours)

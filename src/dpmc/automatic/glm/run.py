@@ -14,6 +14,7 @@ from dpmc.automatic import counted
 from dpmc.automatic.counted import Counted
 from dpmc.automatic.glm import kernels, units, unseen
 from dpmc.automatic.glm.normal import Normal
+from dpmc.automatic.glm.person_rows import PersonRows
 from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
 from dpmc.automatic.glm.remarks import Judged, remarks
 from dpmc.automatic.glm.rows import Rows
@@ -31,7 +32,8 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import telling, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Neighbours, Plan
+from dpmc.rows.persons import Persons
+from dpmc.types import LOW_BITS, ROW, SEED, Array, Dataset, Guarantee, Neighbours, Plan
 
 NAME = "regression"
 KINDS = {
@@ -45,7 +47,7 @@ SCALED = (kernels.LINEAR, kernels.STUDENT_T)
 
 @telling
 def fit(
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     likelihood: str,
     epsilon: float,
     delta: float,
@@ -69,7 +71,7 @@ def fit(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Dataset or Persons
         Private: features, the offset if there is one, and the response in the last column.
     likelihood : {"linear", "student_t", "logistic", "poisson"}
     epsilon, delta : float
@@ -83,7 +85,8 @@ def fit(
     freedom : float
         Of the Student-t distribution.
     robust : bool
-        Whether widths follow the variance of gradients, and not that of the model.
+        Whether widths follow the variance of gradients, and not that of the model; those of persons
+        always do.
     num_chains, num_draws : int
         Chains, and draws of each; they cost no privacy.
     start : ndarray of shape (d,), optional
@@ -109,14 +112,18 @@ def fit(
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else [SEED]
     outside += [] if noise == "discrete" else [LOW_BITS]
-    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside))
+    of_persons = isinstance(dataset, Persons)
+    unit = dataset.unit if isinstance(dataset, Persons) else ROW
+    robust = robust or of_persons
+    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit)
+    num_columns = dataset.num_columns if isinstance(dataset, Persons) else dataset.x.shape[1]
     kind = KINDS[likelihood]
-    checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
+    checks.room("num_draws", (num_draws, num_chains, num_columns + intercept))
     with told(guarantee, ledger.records):
         rows = rows_counted(till, dataset, streams.batches)
         if neighbours == "add_remove" and rows[1].number < unseen.fewest(budget.mu, counted.SHARE):
             return _unseen(
-                till, int(rows[1].number), guarantee, dataset.x.shape[1] - 1 - offset, intercept,
+                till, int(rows[1].number), guarantee, num_columns - 1 - offset, intercept,
                 kind in SCALED, prior_sd, prior_mean, (num_draws, num_chains, streams.chain), names,
             )  # fmt: skip
         found, frame, units_, prior = search(
@@ -124,7 +131,7 @@ def fit(
             offset, prior_mean, rows,
         )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
-    without = _without(found, frame, prior)
+    without = _without(found, frame, prior, of_persons)
     widening = np.sqrt(np.diag(covariance)[: len(without)] / np.diag(without))
     displaced = _displaced(found, frame, without)
     sigma = _sigma(found, frame, prior_sd is not None)
@@ -132,7 +139,10 @@ def fit(
         widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
     num_rows = dataset.num_rows if neighbours == "replace" else int(found.num_rows)
-    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, num_rows)
+    cost = Cost(
+        np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, num_rows,
+        "persons" if of_persons else "rows",
+    )  # fmt: skip
     records = ledger.records()
     coefficients = frame.outside(prior)
     plan = Plan(
@@ -210,7 +220,7 @@ def _unseen(
 
 def search(
     till: Till,
-    dataset: Dataset,
+    dataset: Dataset | Persons,
     kind: int,
     intercept: bool,
     prior_sd: Array | None,
@@ -226,6 +236,7 @@ def search(
 
     `rows_of` is what `rows_counted` gives, where rows are counted already.
     """
+    persons = dataset if isinstance(dataset, Persons) else None
     x, size, num_rows = rows_of or rows_counted(till, dataset, None)
     scaled = kind in SCALED
     num_features = x.shape[1] - 1 - offset
@@ -241,6 +252,10 @@ def search(
             np.zeros_like(prior_sd) if prior_mean is None else prior_mean, prior_sd
         )
     rows = Rows(x, location, scale, intercept, kind, size, till.neighbours)
+    if persons is not None:
+        rows = PersonRows(
+            x, location, scale, intercept, kind, size, till.neighbours, persons=persons
+        )
     if start is not None:
         count = rows.dim
         away = start[:count] - frame.offset
@@ -250,13 +265,15 @@ def search(
 
 
 def rows_counted(
-    till: Till, dataset: Dataset, coins: np.random.Generator | None
+    till: Till, dataset: Dataset | Persons, coins: np.random.Generator | None
 ) -> tuple[Array, Counted, float]:
     """Rows to be read, how many they are, and how many of these are valid, as users may know it.
 
-    Where their number is private, rows that are invalid are nowhere read.
+    Of persons it is one row of each. Where their number is private, rows that are invalid are
+    nowhere read.
     """
-    x, zero = dataset.x, dataset.invalid_rows == "zero"
+    x = dataset.one_each() if isinstance(dataset, Persons) else dataset.x
+    zero = dataset.invalid_rows == "zero"
     if till.neighbours == "add_remove":
         x = x[np.isfinite(x).all(axis=1)] if zero else x
         noisy = _counted(till, "rows", len(x), counted.SHARE)
@@ -296,12 +313,15 @@ def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
     return matrix @ phi.mean + frame.offset, matrix @ phi.covariance() @ matrix.T
 
 
-def _without(found: Found, frame: Frame, prior: Normal) -> Array:
-    """Covariance as it would be with neither noise nor weights."""
+def _without(found: Found, frame: Frame, prior: Normal, of_persons: bool) -> Array:
+    """Covariance as it would be with neither noise nor weights; of persons, as it varies."""
     phi = prior.through(found.basis, np.zeros(len(prior.mean)))
     observed = found.observed
     # Noise may hide a curvature that second moments let expect.
     curvature = (observed.curvature + observed.inferred(observed.point)) / 2
+    if of_persons and observed.robust is not None:
+        varied = np.linalg.pinv(observed.robust, rcond=1e-13, hermitian=True)
+        curvature = observed.curvature @ varied @ observed.curvature
     whole = Normal(phi.mean, curvature / found.kept + phi.precision)
     matrix = frame.matrix @ found.basis
     return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)

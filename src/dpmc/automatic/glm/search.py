@@ -20,6 +20,10 @@ under addition or removal, where that number is a count with noise, see `dpmc.au
 - squares of gradients: sqrt(2) G^2 / G^2;
 - scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1, under both;
 - checks: the ends of the interval in which each term lies, twice / once.
+
+Of persons who may have several rows each, all of this is of one row of each, but the gradient and
+the curvature: sums over the rows of a person, clipped to C and to a Frobenius norm B. They are as
+those of rows with bounds C and B; squares are of the clipped gradients. See `person_rows`.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from dpmc.automatic.glm import checks, kernels, units
 from dpmc.automatic.glm.counts import RATES, clipped_counts, dispersion
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
+from dpmc.automatic.glm.person_rows import PersonRows, clip_bound, most_rows
 from dpmc.automatic.glm.residuals import EDGES, MEDIAN, Residuals
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
@@ -69,6 +74,9 @@ SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed, and a ratio of variances; by
 # how much that exceeds 1 at least, to widen.
 CLEAR, DISPERSED = 3.0, 0.1
+# Least variance of the gradients of persons over what their rows have if they are independent, and
+# by how much directions differ in it, as a share.
+LEAST_RATIO, VARIED = 0.5, 0.5
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -166,6 +174,11 @@ class Search:
     kept: float = 1.0
     dispersed: float = 0.0
     distance: float = 1.0
+    # Rows of a person, on average, and how many few have more than.
+    each: float = 1.0
+    most: float = 1.0
+    # Share of the slope of gradients of persons that their clip bound leaves.
+    steady: float = 1.0
 
     def run(self, start: Array | None) -> Found:
         """What is found, with all of the budget."""
@@ -183,6 +196,13 @@ class Search:
         counts, noise = self.till.release("lengths", lengths_, cost)
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
+        if isinstance(self.rows, PersonRows):
+            cost = self.till.part(math.sqrt(2), aim, 0.0005, 0.01)
+            sizes, noise = self.till.release("rows of persons", self.rows.sizes(), cost)
+            self.most = most_rows(sizes, noise)
+            cost = self.till.part(self.most, 0.02 * self.num_rows, 0.0005, 0.01)
+            total, noise = self.till.release("rows of persons", self.rows.total(self.most), cost)
+            self.each = max(min(total / self.num_rows, self.most), 1.0)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
         priors = [one.through(white.basis, np.zeros(dim)) for one in self.priors]
         phi: Array = np.zeros(dim)
@@ -197,7 +217,7 @@ class Search:
             self.rows, self.num_rows = whole.one_of(stride, stage), valid / stride
             self._bounds(phi, white, lengths, 0.004)
             target = self._target(valid)
-            per_row = self.num_rows * self.variance * self.kept
+            per_row = self.num_rows * self.each * self.variance * self.kept
             wanted = self.till.moved * self._gradient_bound() * math.sqrt(dim) / per_row
             most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
             cost = self.till.part(
@@ -309,7 +329,7 @@ class Search:
     def _bounds(self, phi: Array, white: Whitening, lengths: Lengths, aim: float) -> None:
         """Choose the bounds of a stage, from counts of residuals at its point."""
         kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
-        noise = self.till.moved / math.sqrt(0.8 * self.till.left)
+        noise = self.till.moved / math.sqrt(0.8 * self.till.left * self.each)
         if kind != LOGISTIC:
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
@@ -362,6 +382,15 @@ class Search:
         if kind == LINEAR:
             # Of a row of usual length; shorter ones may have larger residuals.
             numbers[kernels.RESIDUAL] *= 2.0
+        if isinstance(self.rows, PersonRows):
+            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.02)
+            counts = self.rows.lengths_of_persons(white.basis, phi, numbers)
+            noisy, deviation = self.till.release("gradients of persons", counts, cost)
+            steepest, noise = float(numbers[kernels.GRADIENT]), 2 / math.sqrt(0.8 * self.till.left)
+            found = clip_bound(noisy, deviation, noise, steepest, dim, self.each)
+            numbers[kernels.PERSON], self.steady = found
+            curved = reach * longest * float(numbers[kernels.CURVATURE])
+            numbers[kernels.PERSON_CURVED] = max(self.most / 2, 1.0) * curved
 
     def _steepest(self, reach: float) -> float:
         """Bound on gradients of rows whose weighted features have length `reach`."""
@@ -384,14 +413,15 @@ class Search:
         return above, abs(above)
 
     def _gradient_bound(self) -> float:
-        return float(self.numbers[kernels.GRADIENT])
+        """Bound on what is clipped: the gradient of a row, or of a person."""
+        return float(self.numbers[kernels.PERSON] or self.numbers[kernels.GRADIENT])
 
     def _target(self, num_rows: float) -> float:
         """How near, in the linear predictor, the last stage should begin.
 
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
-        rows = num_rows * self.variance
+        rows = num_rows * self.each * self.variance
         information = math.sqrt(rows) / self.numbers[kernels.SIGMA]
         noise = (
             self.till.moved
@@ -410,6 +440,8 @@ class Search:
         sums over these have the sensitivity of sums over all, under either relation.
         """
         dim, numbers = self.rows.dim, self.numbers
+        if isinstance(self.rows, PersonRows):
+            return 1
         # Before there are counts of residuals.
         usual = numbers[kernels.RESIDUAL] or max(1.0, 4 * math.sqrt(self.variance))
         numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * usual
@@ -436,9 +468,9 @@ class Search:
         rest = cost
         if robust:
             rest -= cost * MEAT
-            noisy, noise = self.till.matrix("squares", sums.squares, cost * MEAT)
+            noisy, meat = self.till.matrix("squares", sums.squares, cost * MEAT)
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
-        inferred = self._inferred(phi, white) * self.num_rows * first
+        inferred = self._inferred(phi, white) * self.num_rows * self.each * first
         expected = INFERRED[kind] * float(np.trace(inferred)) / dim
         bent = sums.curvature.sensitivity
         share = min(
@@ -448,19 +480,26 @@ class Search:
                 + (self.distance / sigma) ** 2 / (expected**-2 + 2 * one * rest / bent**2)
             ),
         )
-        second_of = _clipped_normal(bound / math.sqrt(dim)) if kind == LINEAR else (1.0, 1.0)
+        second_of = (1.0, 1.0)
+        if kind == LINEAR:
+            second_of = _clipped_normal(float(numbers[kernels.GRADIENT]) / math.sqrt(dim))
         curved, wrong = self.till.matrix("curvature", sums.curvature, share * rest)
         slope, noise = self.till.release("gradient", sums.gradient, (1 - share) * rest)
+        slope, noise = slope / self.steady, noise / self.steady
         self._tell()
         known = expected**2 / (expected**2 + wrong**2 / 2)
         shrunk = positive(inferred + known * (curved - inferred))
         error = math.sqrt(known**2 * wrong**2 / 2 + (1 - known) ** 2 * expected**2)
+        if robust:
+            spread = positive(noisy)
+            if isinstance(self.rows, PersonRows):
+                spread = _spread(noisy, meat, shrunk) / self.steady**2
         level = float(np.trace(shrunk)) / max(float(np.trace(inferred)), 1e-300)
-        level *= self.num_rows * first / sigma**2
+        level *= self.num_rows * self.each * first / sigma**2
         return Observed(
             phi, slope / sigma, noise / sigma, shrunk / sigma**2, error / sigma**2,
             second * second_of[0] / second_of[1],
-            positive(noisy) / sigma**2 if robust else None, BEND[kind],
+            spread / sigma**2 if robust else None, BEND[kind],
             lambda place: level * self._inferred(place, white),
         )  # fmt: skip
 
@@ -520,6 +559,7 @@ class Search:
         noisy, noise = self.till.release("scale", scale, cost)
         # Residuals at a centre that noise has displaced are larger than those at the mode.
         displaced = float(np.trace(observed.curvature @ found.covariance())) - self.rows.dim
+        displaced /= self.each
         displaced = min(max(displaced, 0.0), 0.5 * n)
         total = noisy + lost - displaced
         before = math.log(numbers[kernels.SIGMA])
@@ -552,13 +592,32 @@ class Search:
         rest, rest_noise = self.till.release("check of mean", sums.mean, self.till.left)
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
+        usual /= self.each
         if linear:
-            squares, inside = _clipped_normal(self._gradient_bound() / math.sqrt(self.rows.dim))
+            bound = float(numbers[kernels.GRADIENT])
+            squares, inside = _clipped_normal(bound / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(
-            rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale
+            rest_noise**2
+            + self.num_rows * self.variance
+            + (observed.noise / self.each) ** 2 * scale
         )
         return (1 + spread / usual, noise / usual), rest / deviation, heavy
+
+
+def _spread(noisy: Array, noise: float, curvature: Array) -> Array:
+    """Covariance of the gradients of persons, as far as noise lets know.
+
+    What noise hides of it is a multiple of the curvature, as it is of rows that are independent.
+    """
+    dim = len(noisy)
+    ratio = max(float(np.trace(noisy)) / max(float(np.trace(curvature)), 1e-300), LEAST_RATIO)
+    usual = ratio * curvature
+    expected = VARIED * float(np.trace(usual)) / dim
+    known = expected**2 / (expected**2 + noise**2 / 2)
+    least = LEAST_RATIO * float(np.linalg.eigvalsh(usual)[0])
+    values, vectors = np.linalg.eigh(usual + known * (noisy - usual))
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T, dtype=np.float64)
 
 
 def _clipped_normal(bound: float) -> tuple[float, float]:
