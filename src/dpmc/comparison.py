@@ -262,13 +262,13 @@ def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
     if without:
         return without[0].guarantee
     first = parts[0].guarantee
-    tight = together(parts, delta, first.neighbours, first.unit)
+    tight = together(parts, delta, first.neighbours)
     if tight.private:
         return tight
     added = math.fsum(one.guarantee.delta for one in parts) * (1 + 2.0**-50)
     if added >= 1:
         return tight
-    return together(parts, added, first.neighbours, first.unit)
+    return together(parts, added, first.neighbours)
 
 
 def _of_one_seed(runs: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> bool:

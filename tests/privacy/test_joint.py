@@ -165,11 +165,16 @@ def test_relations_have_to_agree():
 
 def test_units_have_to_agree():
     patient = Guarantee(1.0, 1e-7, accountant="gaussian", unit="patient")
-    message = "part 1 must protect one row, as all parts, got one patient: `unit` names"
-    with pytest.raises(DpmcError, match=message):
+    with pytest.raises(DpmcError, match=r"part 1 must protect a row, as .* got a patient"):
         compose([pure(1.0), patient], DELTA)
-    with pytest.raises(DpmcError, match=r"part 0 must protect one patient, .* got one row"):
+    with pytest.raises(DpmcError, match=r"part 0 must protect a patient, .* got a row"):
         compose([pure(1.0), patient], DELTA, unit="patient")
+    assert compose([patient, patient], DELTA).unit == "patient"
+    # Ledgers and records do not say what they protect.
+    for silent in (Ledger({gaussian(9.0): 1}), (("gaussian(9.0)", 1),)):
+        with pytest.raises(DpmcError, match="`unit` must be given, since part 1 does not say what"):
+            compose([patient, silent], DELTA)
+        assert compose([silent], DELTA).unit == "row"
     with pytest.raises(DpmcError, match=r"`unit` must name what is protected, .* got ''"):
         compose([], DELTA, unit="")
     both = compose([patient, Ledger({gaussian(9.0): 1})], DELTA, unit="patient")
@@ -209,7 +214,7 @@ def test_a_comparison_has_the_sum_of_deltas_where_it_has_no_less():
     assert joint(exact, DELTA).delta == DELTA
     of_patients = [fit(1.0, "gaussian", "patient")] * 2
     assert joint(of_patients, DELTA).unit == "patient"
-    with pytest.raises(DpmcError, match="part 1 must protect one row"):
+    with pytest.raises(DpmcError, match="part 1 must protect a row"):
         joint([exact[0], of_patients[0]], DELTA)
     half = dataclasses.replace(numerical[0], guarantee=Guarantee(1.0, 0.6, accountant="pld"))
     assert not joint([half, half], DELTA).private

@@ -23,7 +23,8 @@ class _Total:
     """Sum of the parts."""
 
     neighbours: Neighbours
-    unit: str
+    unit: str | None = None
+    unnamed: str = ""
     counts: dict[Event, int] = field(default_factory=dict)
     bounded: list[Bounded] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
@@ -43,7 +44,7 @@ def compose(
     parts: Iterable[Any],
     delta: float,
     neighbours: Neighbours = "replace",
-    unit: str = "row",
+    unit: str | None = None,
 ) -> Guarantee:
     """Guarantee of several fits and releases together.
 
@@ -66,9 +67,9 @@ def compose(
     neighbours : {"replace", "add_remove"}
         What the noise multipliers of ledgers and records are relative to; all that name a
         relation have to name this one.
-    unit : str
-        What these multipliers protect, as ``Guarantee.unit``; all that name a unit have to name
-        this one.
+    unit : str, optional
+        What all parts protect, as ``Guarantee.unit``; by default what they name. It has to be given
+        beside ledgers and records, which name none, unless it is the row.
 
     Returns
     -------
@@ -94,23 +95,32 @@ def compose(
         raise DpmcError(f"`parts` must be a list of parts, got a {type(parts).__name__}")
     if neighbours not in NEIGHBOURS:
         raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
-    if not isinstance(unit, str) or not unit:
+    if unit is not None and (not isinstance(unit, str) or not unit):
         raise DpmcError(f"`unit` must name what is protected, such as 'row', got {unit!r}")
     return together(_with_one_seed(parts), delta, neighbours, unit)
 
 
 def together(
-    parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace", unit: str = "row"
+    parts: Iterable[Any],
+    delta: float,
+    neighbours: Neighbours = "replace",
+    unit: str | None = None,
 ) -> Guarantee:
     """Joint guarantee, as of `compose`, of parts whose noise is known to be independent."""
     total = _Total(neighbours, unit)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)
+    found = total.unit or "row"
+    if unit is None and found != "row" and total.unnamed:
+        raise DpmcError(
+            f"`unit` must be given, since {total.unnamed} does not say what it protects and others "
+            f"protect a {found}"
+        )
     outside = tuple(total.outside)
     counts = {event: count for event, count in total.counts.items() if count}
     if not total.bounded:
         name, epsilon = _releases(counts, delta)
-        return Guarantee(epsilon, delta, neighbours, name, outside, unit)
+        return Guarantee(epsilon, delta, neighbours, name, outside, found)
     epsilon = composed(counts, delta, total.bounded).epsilon
     # Where little delta is left, numerical composition loses more than the sum of epsilons.
     left = delta - math.fsum(one.delta for one in total.bounded)
@@ -118,7 +128,7 @@ def together(
         others = _releases(counts, left)[1] if counts else 0.0
         summed = math.fsum(one.epsilon for one in total.bounded) + others
         epsilon = min(epsilon, summed * (1 + 1e-15))
-    return Guarantee(epsilon, delta, neighbours, NAME, outside, unit)
+    return Guarantee(epsilon, delta, neighbours, NAME, outside, found)
 
 
 def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
@@ -146,6 +156,8 @@ def _releases(counts: Counts, delta: float) -> tuple[str, float]:
 
 def _take(part: Any, name: str, total: _Total) -> None:
     """Add a part to the total."""
+    if isinstance(part, Ledger | tuple | list):
+        total.unnamed = total.unnamed or name
     if isinstance(part, Ledger):
         _check_relation(part.neighbours or total.neighbours, name, total)
         total.add(part.committed, name)
@@ -162,11 +174,12 @@ def _take(part: Any, name: str, total: _Total) -> None:
     if not guarantee.private:
         raise DpmcError(f"{name} must be private, got no privacy guarantee")
     _check_relation(guarantee.neighbours, name, total)
-    if guarantee.unit != total.unit:
+    if total.unit is not None and guarantee.unit != total.unit:
         raise DpmcError(
-            f"{name} must protect one {total.unit}, as all parts, got one {guarantee.unit}: `unit` "
-            "names what all of them protect"
+            f"{name} must protect a {total.unit}, as parts before it do or `unit` says, got a "
+            f"{guarantee.unit}"
         )
+    total.unit = guarantee.unit
     total.outside |= dict.fromkeys(guarantee.outside)
     counts = _fixed(part, guarantee)
     if counts:
