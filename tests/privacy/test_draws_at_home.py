@@ -198,8 +198,9 @@ ELSEWHERE = {
         dpmc/statsel/types.py::Population.draw_base uniform
         dpmc_papers/config/problems.py::start_points standard_normal
     """,
-    "which rows are compared with each other, by a public seed": """
+    "which rows are compared with each other, and stand for a person, by a public seed": """
         dpmc/automatic/glm/units.py::find permutation
+        dpmc/rows/persons.py::Persons.one_each random
     """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
         dpmc/automatic/prior.py::_is_normal choice
