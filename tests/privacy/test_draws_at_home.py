@@ -221,6 +221,9 @@ ELSEWHERE = {
     "which rows are compared with each other: by a public seed, or by secret coins": """
         dpmc/automatic/counted.py::Counted.order permutation
     """,
+    "which row stands for a person, by a public seed": """
+        dpmc/rows/persons.py::Persons.one_each random
+    """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
         dpmc/automatic/prior.py::_is_normal choice
         dpmc/rows/model_checks.py::_check_affine integers
