@@ -45,7 +45,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/verdicts": 2583,
     "workflow": 1086,
     "benchmarks": 2285,
-    "tests": 51191,
+    "tests": 51188,
     "src/dpmc/*.py": 4053,
     "src/dpmc_league/*.py": 2838,
     "src/dpmc_papers/*.py": 227,
