@@ -46,8 +46,8 @@ def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
         there = search(likelihood, y, MU, seed, seen.transcript, "zero", robust=True, unit=others)
         exact = zip(seen.transcript.exact, there.transcript.exact, strict=True)
         moves = np.array([float(np.linalg.norm(a - b)) for a, b in exact])
-        assert seen.sensitivities == there.sensitivities  # the same questions
-        assert np.all(moves <= np.array(seen.sensitivities) * (1 + 1e-9))
+        assert seen.transcript.sensitivities == there.transcript.sensitivities  # the same questions
+        assert np.all(moves <= np.array(seen.transcript.sensitivities) * (1 + 1e-9))
         assert 0 < seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
         assert seen.spent == pytest.approx(MU**2, rel=1e-9)
 
@@ -162,7 +162,7 @@ def test_a_likelihood_without_a_search_of_its_own_has_the_bytes_of_rows():
     [
         ({"unit": [1, 2]}, "one identifier of a person for each row, got another number"),
         ({"unit": "doctor"}, "`unit` must name one column of a data frame, got 'doctor'"),
-        ({"y": [1.0, 0.0]}, "`y` must have one response for each row of `x`, got another shape"),
+        ({"y": [1.0, 0.0]}, "`y` must have one response for each row of `x`, got another number"),
         ({"y": None}, "`y` must be one response for each row, got None"),
         ({"method": "dp_penalty"}, "`unit` must be None beside a `method`"),
     ],

@@ -102,6 +102,9 @@ ELSEWHERE = {
         dpmc_league/families.py::gaussian.draw standard_normal
         dpmc_league/gaussian_laws.py::run standard_normal
         dpmc_league/rivals/hmc_releases.py::run standard_normal
+        dpmc/families/intercepts.py::Intercepts.draws choice
+        dpmc/families/intercepts.py::Intercepts.draws random
+        dpmc/families/intercepts.py::Intercepts.draws standard_normal
         dpmc/families/mixture.py::_draws standard_normal
         dpmc/families/network.py::_draws gamma
         dpmc/families/network.py::_draws standard_normal
@@ -150,10 +153,16 @@ ELSEWHERE = {
         dpmc/families/likelihoods.py::model_of standard_normal
         dpmc/planning/made_up.py::columns standard_normal 2
         dpmc/planning/made_up.py::columns uniform
+        dpmc/planning/made_up.py::responses beta
+        dpmc/planning/made_up.py::responses binomial
+        dpmc/planning/made_up.py::responses exponential
         dpmc/planning/made_up.py::responses gamma
+        dpmc/planning/made_up.py::responses gumbel
+        dpmc/planning/made_up.py::responses logistic
         dpmc/planning/made_up.py::responses poisson
         dpmc/planning/made_up.py::responses random
-        dpmc/planning/made_up.py::responses standard_normal
+        dpmc/planning/made_up.py::responses standard_gamma
+        dpmc/planning/made_up.py::responses standard_normal 2
         dpmc/planning/made_up.py::responses standard_t
         dpmc/planning/simulated.py::Simulation.drawn integers
         dpmc/planning/simulated.py::Simulation.drawn standard_normal
