@@ -22,6 +22,7 @@ ELSEWHERE = {
     "changelog.md": "CHANGELOG.md",
     "configuration.md": "config/README.md",
     "planted_bugs.md": "tests/mutation/README.md",
+    "security.md": "SECURITY.md",
 }
 RESULTS = "results"
 FRONT = f"{RESULTS}/index.md"
