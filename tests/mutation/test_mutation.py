@@ -92,8 +92,8 @@ def test_a_sample_depends_on_the_commit_alone():
     assert first == sample(BUGS[::-1], SAMPLED, "0123")
     assert len(set(first)) == SAMPLED
     assert first != other
-    # In 400 commits every bug has its turn but for one in fifty or so.
-    seen = {bug for k in range(400) for bug in sample(BUGS, SAMPLED, str(k))}
+    # In 500 commits every bug has its turn but for one in fifty or so.
+    seen = {bug for k in range(500) for bug in sample(BUGS, SAMPLED, str(k))}
     assert len(seen) > 0.95 * len(BUGS)
 
 
