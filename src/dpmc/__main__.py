@@ -15,7 +15,7 @@ from dpmc.types import DpmcError
 KEYS = (
     "rows, epsilon, delta, output, names, features, response, likelihood, formula, ranges, "
     "missing, offset, exposure, trials, event, model, intercept, prior_sd, degrees_of_freedom, "
-    "num_chains, num_draws, noise, unit, invalid_rows"
+    "num_chains, num_draws, noise, neighbours, unit, invalid_rows"
 )
 
 # How lines begin that say what is wrong.

@@ -22,11 +22,15 @@ SOURCE = Path(__file__).parents[2] / "src"  # every package of the project
 MAKERS = {
     "row_sum": {
         "dpmc/rows/sums.py",
-        *(f"dpmc/automatic/{name}.py" for name in ("purse", "whitened", "glm/rows", "glm/till")),
+        *(f"dpmc/automatic/{name}.py" for name in ("purse", "whitened")),
+        *(f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows", "till")),
     },
-    "row_span": {"dpmc/automatic/glm/rows.py", "dpmc/automatic/whitened.py"},
+    "row_span": {
+        "dpmc/automatic/whitened.py",
+        *(f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")),
+    },
     "row_matrices": {"dpmc/automatic/glm/rows.py"},
-    "row_histogram": {"dpmc/automatic/glm/rows.py"},
+    "row_histogram": {f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")},
     "row_counts": {"dpmc/automatic/glm/units.py"},
     "row_mean": {"dpmc/rows/vectors.py"},
     "row_count": {

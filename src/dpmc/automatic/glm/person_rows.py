@@ -78,10 +78,11 @@ class PersonRows(Rows):
         squares = np.zeros(shape if meat else (0, 0))
         _, gradient, _ = self._summed(basis, phi, numbers, curvature, squares)
         longest, largest = numbers[kernels.PERSON], numbers[kernels.PERSON_CURVED]
-        return ones._replace(
-            gradient=row_sum(gradient[: self.dim], float(longest)),
-            curvature=packed_sum(curvature, float(largest), self.neighbours),
-            squares=packed_sum(squares, float(longest**2), self.neighbours),
+        return Sums(
+            row_sum(gradient[: self.dim], float(longest)),
+            packed_sum(curvature, float(largest), self.neighbours),
+            packed_sum(squares, float(longest**2), self.neighbours),
+            *ones[3:],
         )
 
     def _summed(
