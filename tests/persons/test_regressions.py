@@ -165,6 +165,7 @@ def test_a_likelihood_without_a_search_of_its_own_has_the_bytes_of_rows():
         ({"y": [1.0, 0.0]}, "`y` must have one response for each row of `x`, got another number"),
         ({"y": None}, "`y` must be one response for each row, got None"),
         ({"method": "dp_penalty"}, "`unit` must be None beside a `method`"),
+        ({"neighbours": "add_remove"}, "`unit` must be None with `neighbours` 'add_remove'"),
     ],
 )
 def test_wrong_units_are_refused_and_tell_no_number_of_rows(change, line):
