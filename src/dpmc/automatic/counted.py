@@ -1,4 +1,4 @@
-"""How many rows there are, as users may know it, and rows that are looked at in the place of all.
+"""Number of rows, as users may know it, and rows that are looked at in the place of all.
 
 Under substitution the number of rows is public, and places choose. Under addition or removal it is
 private: a count is released first, with noise, and stands for it wherever a search, its costs and

@@ -62,7 +62,7 @@ class PersonRows(Rows):
     def lengths_of_persons(self, basis: Array, phi: Array, numbers: Array) -> Clipped[Array]:
         """Number of persons whose gradient is so long, between `LENGTHS`."""
         dim = self.dim
-        found, _, _ = self._summed(basis, phi, numbers, np.zeros((dim, 0)), np.zeros((0, 0)))
+        found, _ = self._summed(basis, phi, numbers, np.zeros((dim, 0)), np.zeros((0, 0)))
         places = np.searchsorted(LENGTHS * numbers[kernels.GRADIENT], found)
         return row_histogram(np.bincount(places, minlength=len(LENGTHS) + 1).astype(np.float64))
 
@@ -76,7 +76,7 @@ class PersonRows(Rows):
         shape = kernels.padded(basis).shape
         curvature = np.zeros(shape)
         squares = np.zeros(shape if meat else (0, 0))
-        _, gradient, _ = self._summed(basis, phi, numbers, curvature, squares)
+        _, gradient = self._summed(basis, phi, numbers, curvature, squares)
         longest, largest = numbers[kernels.PERSON], numbers[kernels.PERSON_CURVED]
         return Sums(
             row_sum(gradient[: self.dim], float(longest)),
@@ -87,7 +87,7 @@ class PersonRows(Rows):
 
     def _summed(
         self, basis: Array, phi: Array, numbers: Array, curvature: Array, squares: Array
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
         """Lengths of gradients of persons, and the sum of gradients; writes the others."""
         assert self.persons is not None
         x, starts = self.persons.rows.x, self.persons.starts
@@ -101,7 +101,7 @@ class PersonRows(Rows):
                 self.kind, numbers, self.table, gradient, curvature, squares,
                 found[first : first + BLOCK],
             )  # fmt: skip
-        return found, gradient, squares
+        return found, gradient
 
 
 @njit
