@@ -1,6 +1,7 @@
 # Tasks of development; `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test units tests alltests check format lint types imports smoke quick bench docs clean
+.PHONY: help test units tests alltests check format lint types imports smoke quick rerun bench docs
+.PHONY: library wheel sbom clean
 
 T ?= tests
 
@@ -43,11 +44,26 @@ smoke:  ## Run the workflow on small data
 quick:  ## Make every figure on thinner grids
 	uv run snakemake --cores all
 
+rerun:  ## Make published runs again, drawn at random, and compare their numbers
+	uv run python -m dpmc_papers rerun --runs 20
+
 bench:  ## Time sums over rows beside JAX
 	uv run --group bench python benchmarks/bench_glm.py
 
 docs:  ## Build documentation, API reference and published results as one site in build/docs
 	uv run python -m dpmc_papers.site build/docs
+
+library:  ## Run the tests of the library against its wheel: make library PYTHON=3.13
+	.ci/library $(PYTHON) $(RESOLUTION)
+
+wheel:  ## Build wheel and source distribution in dist, and check their metadata
+	uv build --clear
+	uvx twine check --strict dist/*
+
+sbom:  ## List the wheel's dependencies and their licences in build/sbom.json, as CycloneDX
+	uv venv --quiet --clear build/bare
+	uv pip install --quiet --python build/bare dist/*.whl
+	uvx --from cyclonedx-bom cyclonedx-py environment --output-file build/sbom.json build/bare
 
 clean:  ## Remove caches of tools; results stay
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

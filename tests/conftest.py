@@ -78,7 +78,8 @@ def everything(config: pytest.Config) -> bool:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    return min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
+    known = hasattr(os, "sched_getaffinity")
+    return min((len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1) + 1, MOST_PROCESSES)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
