@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,40 @@ def test_another_operating_system_imports_and_compiles_everything(tmp_path):
     assert int(number) > 250
     value, _ = run(ELSEWHERE + COMPILED, tmp_path, HOME=str(tmp_path))
     assert float(value) == 1.5**3
+
+
+# A fit of a file, a file of the fit, and a session that is opened again.
+FILES = """
+import warnings; warnings.simplefilter("ignore")
+import numpy as np, dpmc
+import pandas as pd
+rows = pd.read_csv("rows.csv", encoding="utf-8")
+fit = dpmc.regression("z ~ β", rows, epsilon=1, delta=1e-6, progress=False)
+fit.save("fit und maß.parquet")
+print(dpmc.Fit.load("fit und maß.parquet").names[1])
+for _ in range(2):
+    with dpmc.Session(epsilon=2, delta=1e-6, path="jahr 1 ä.budget") as session:
+        session.regression("z ~ β", rows, epsilon=1, progress=False)
+print(len(session.parts))
+"""
+
+
+def test_paths_with_spaces_and_umlauts_are_like_others(folder):
+    place = folder / "Größe und Maß"
+    place.mkdir()
+    (folder / "rows.csv").rename(place / "rows.csv")
+    assert run(FILES, place, HOME=os.environ.get("HOME", "")) == ["β", "2"]
+    value, cache = run(COMPILED, place, XDG_CACHE_HOME=str(place))
+    files, _, where = cache.partition(" ")
+    assert (float(value), Path(where)) == (1.5**3, place / "dpmc")
+    assert int(files) > 0
+
+
+def test_a_cache_that_cannot_be_made_keeps_nobody_from_computing(tmp_path):
+    (tmp_path / "file").touch()
+    value, _ = run(COMPILED, tmp_path, XDG_CACHE_HOME=str(tmp_path / "file" / "cache"))
+    assert float(value) == 1.5**3
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.fixture

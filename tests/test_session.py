@@ -31,7 +31,10 @@ from dpmc.privacy.budgets import ROUNDING, paid_by
 from dpmc.types import DpmcError, labels
 from tests.support.bad_input import OK, judge, labelled
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning"),
+    pytest.mark.skipif(journals.fcntl is None, reason="a session needs the locks of POSIX"),
+]
 
 TERMS = {"epsilon": 2.0, "delta": 1e-6}
 MEAN = asserted(0.25, sensitivity=0.01)
