@@ -108,16 +108,7 @@ def finish(axes: Any, used: int, ylabel: str, lines: int = 0) -> None:
             axis.set_axis_off()
             continue
         axis.set_ylabel(ylabel if k % columns == 0 else "")
-        axis.set_xlabel(epsilon_label(lines, columns) if k + columns >= used else "")
-
-
-def epsilon_label(lines: int, columns: int = 1) -> str:
-    """Label of an axis of epsilon, with `lines` of numbers below its ticks.
-
-    In more than two `columns` of panels it has two lines.
-    """
-    words = "ε asked for; beside marks: ε that holds" if lines else "ε asked for, and that holds"
-    return words.replace("; ", ";\n") if columns > 2 else words
+        axis.set_xlabel(panels.epsilon_label(lines, columns) if k + columns >= used else "")
 
 
 def legend(figure: Figure, looks: dict[str, Look], exact: int, columns: int) -> None:

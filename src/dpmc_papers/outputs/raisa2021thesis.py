@@ -80,7 +80,7 @@ def figure6_7(context: Context) -> Figure:
     for axis, metric in zip(axes.flat, CIRCLE_METRICS, strict=True):
         lines = parts.panel(axis, context, panel_rows, metric, looks)
         axis.set_title(CIRCLE_METRICS[metric])
-        axis.set_xlabel("ε" if not lines else parts.epsilon_label(lines, 3))
+        axis.set_xlabel("ε" if not lines else panels.epsilon_label(lines, 3))
     middle = axes[0, 1]
     most = panel_rows["ratio_clip_fraction"].max()
     if most < parts.GUIDELINE / 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from scipy.optimize import linear_sum_assignment
 
-from dpmc.types import UNAVAILABLE
 from dpmc_papers.config.grids import algorithm
 from dpmc_papers.data import mixture_rows
-from dpmc_papers.outputs import _dpsep_tables, _held, _slopes
+from dpmc_papers.outputs import _dpsep_tables, _held, _regression, _slopes
 from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels, style
@@ -225,13 +225,13 @@ def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> s
     return ", ".join(parts)
 
 
+# Labels of the runs of a line in the second and in the third column.
 SLOPES = {
-    # Name of a line: what it is as published, and with valid privacy or really clipped.
-    "EP": ("ep", "as_published", ""),
-    "SEP": ("sep", "as_published", ""),
-    "SEP clipped": ("clipped_sep", "as_published", "clipped_true"),
-    "DP-SEP": ("dp_sep", "as_published", "dp_valid"),
-    "DP-SEP, valid privacy tuned": ("dp_sep", "as_published", "dp_valid_tuned"),
+    "ep": ("ep-as_published", ""),
+    "sep": ("sep-as_published", ""),
+    "clipped_sep": ("clipped_sep-as_published", ""),
+    "dp_sep": ("dp_sep-as_published", "dp_sep-dp_valid"),
+    "tuned": ("", "dp_sep-dp_valid_tuned"),
 }
 
 
@@ -239,45 +239,38 @@ SLOPES = {
 def figure_slopes(context: Context) -> Figure:
     """Draw the numbers of Tables 2 and 3 as printed, rerun, and rerun with valid privacy.
 
-    Reads runs of the experiment ``networks``, and the printed numbers. One panel per data set and
-    table, one line per method: above, root mean squared errors on test rows; below, test
-    log-likelihoods.
+    Reads runs of the experiment ``networks``, and the printed numbers. One row per data set, one
+    line per method: left, root mean squared errors on test rows; right, test log-likelihoods.
     """
     rows = context.experiment("networks")
+    every, rows = context.problems(rows), _slopes.available(rows)
     problems = context.problems(rows)
-    columns = min(3, len(problems))
-    half = math.ceil(len(problems) / columns)
-    figure, axes = style.figure(2 * half, columns, 0.9 + 1.5 * 2 * half)
-    ends = {name: method for name, (method, *_) in SLOPES.items()}
+    if not problems:
+        return style.note(NO_DATA)
+    looks = {name: style.look(name) for name in SLOPES if name != "tuned"}
+    tuned = style.look("dp_valid_tuned")
+    looks["tuned"] = replace(tuned, label="DP-SEP, tuned", marker="v", line="none")
+    figure, axes = style.figure(len(problems), 2, 0.9 + 1.45 * len(problems))
     tables = (("rmse", "T-2", "test RMSE", "log"), ("loglik", "T-3", "log-likelihood", "linear"))
-    for k, (metric, series, words, scale) in enumerate(tables):
+    for column, (metric, series, words, scale) in zip(axes.T, tables, strict=True):
         numbers = Printed(context.published, series, f"{series}-clipped", f"{series}-dp")
-        grid = axes[k * half : (k + 1) * half]
-        for axis in grid.flat[len(problems) :]:
-            axis.set_axis_off()
-        for place, (axis, problem) in enumerate(zip(grid.flat, problems, strict=False)):
+        for axis, problem in zip(column, problems, strict=True):
             here = rows[rows["problem"] == problem]
-            values = {
-                name: [
-                    numbers.value(problem=problem, algorithm=method),
-                    *(
-                        _slopes.means(here[here["label"] == f"{method}-{variant}"], metric)
-                        for variant in variants
-                    ),
-                ]
-                for name, (method, *variants) in SLOPES.items()
+            printed = {
+                name: numbers.value(problem=problem, algorithm=name)
+                for name in looks
+                if name != "tuned"
             }
-            _slopes.lines(axis, values, ends)
-            axis.set_title(f"Table {series[-1]}: {context.problem_label(problem)}")
-            axis.set_yscale(scale)
-            _slopes.columns(axis, ["printed", "rerun", "valid"])
-            axis.set_ylabel(words if place % columns == 0 else "")
-            if here["status"].str.startswith(UNAVAILABLE).all():
-                _slopes.absent(axis)
-            _slopes.privacy([axis], here[here["method"].str.startswith("dp_sep")],
-                            "as_published", "dp_valid")  # fmt: skip
-    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
-    style.heading(figure, "Tables 2 and 3: printed, rerun as published, with valid privacy")
+            _slopes.draw(axis, here, metric, printed, SLOPES, looks)
+            axis.set(title=f"Table {series[-1]}: {context.problem_label(problem)}", yscale=scale)
+            axis.set_ylabel(f"{words}\n({scale} axis)")
+            private = here[here["method"].str.startswith("dp_sep")]
+            _slopes.privacy(axis, private, "as_published", "dp_valid")
+        column[-1].set_xlabel("ε: claimed by print, and that holds")
+    absent = [context.problem_label(name) for name in every if name not in problems]
+    title = "Tables 2 and 3: printed, rerun as published, with valid privacy"
+    _regression.legend(figure, looks)
+    _slopes.heading(figure, absent, title)
     return figure
 
 
@@ -324,7 +317,7 @@ def figure_bound(context: Context) -> Figure:
             )  # fmt: skip
             axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
             axis.set(xscale="log", yscale="log", ylim=(1e-5, 1e3))
-            axis.set_title(f"d = {dim}, σ₂ = {size:g}")
+            axis.set_title(f"d = {dim:g}, σ₂ = {size:g}")
             axis.set_xlabel("a" if i == len(sizes) - 1 else "")
         axes[i, 0].set_ylabel("P(KL ≥ a)")
     handles, _ = axes[0, 0].get_legend_handles_labels()

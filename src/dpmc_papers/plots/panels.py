@@ -8,7 +8,8 @@ counted, or are triangles, at the top.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 from matplotlib.patches import Patch
 
+from dpmc.types import DpmcError
 from dpmc_papers.plots import drawn
 from dpmc_papers.plots.style import GREY, INK, SMALLEST, Look, epsilon_text
 
@@ -27,6 +29,7 @@ TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
 NO_VALUE = "no value"
 NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
+MANY = 6  # grid points below which numbers do without the zero in front, to stand apart
 LEAST = 5  # runs that have quartiles
 MEDIAN_ALONE: dict[str, Any] = {"showbox": False, "showcaps": False, "whiskerprops": {"lw": 0}}
 
@@ -80,7 +83,27 @@ def boxes(
     axis.set_ylim(0, ceiling)
 
 
-def medians(
+@dataclass(frozen=True)
+class Centre:
+    """What stands for the runs of a group: a middle with a bar.
+
+    Parameters
+    ----------
+    middle, bar : str
+        Their names.
+    of : callable
+        From values to the middle and both ends of the bar.
+    """
+
+    middle: str
+    bar: str
+    of: Callable[[Any], Sequence[float]]
+
+
+MEDIANS = Centre("median", "quartile", lambda values: np.quantile(values, (0.5, 0.25, 0.75)))
+
+
+def centres(
     axis: Axes,
     table: pd.DataFrame,
     x: str,
@@ -88,28 +111,33 @@ def medians(
     hue: str,
     looks: Mapping[Any, Look],
     grid: Sequence[float] | None = None,
+    centre: Centre = MEDIANS,
     **marks: Any,
 ) -> None:
     """Draw medians of runs with bars at their quartiles, groups side by side at a grid point.
 
-    `marks` are for ``seaborn.pointplot``. Call it before an axis is made logarithmic: quartiles
-    would be those of logarithms.
+    Another `centre` draws other numbers. `marks` are for ``seaborn.pointplot``. An axis must be
+    made logarithmic later: the numbers would be those of logarithms.
     """
     import seaborn
 
+    if axis.get_yscale() != "linear":
+        raise DpmcError(f"the axis must be linear before it has centres, got {axis.get_yscale()}")
     grid = _grid(table, x) if grid is None else grid
     for name, look in looks.items():
-        groups = table[(table[hue] == name) & table[y].notna()].groupby(x)[y]
-        for words, share in (("median", 0.5), ("quartile", 0.25), ("quartile", 0.75)):
-            values = groups.quantile(share)
-            drawn.record(axis, f"{look.label}: {words}", values.index, values)
+        rows = table[(table[hue] == name) & table[y].notna()]
+        for value, group in rows.groupby(x)[y]:
+            middle, *ends = centre.of(group)
+            drawn.record(axis, f"{look.label}: {centre.middle}", value, middle)
+            drawn.record(axis, f"{look.label}: {centre.bar}", value, ends)
     options: dict[str, Any] = {
         "linestyles": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
-        "markeredgecolor": "white", "errorbar": ("pi", 50), "dodge": GROUP * (1 - 1 / len(looks)),
-        **marks,
+        "markeredgecolor": "white", "dodge": GROUP * (1 - 1 / len(looks)),
+        "errorbar": lambda values: tuple(centre.of(values)[1:]), **marks,
     }  # fmt: skip
     seaborn.pointplot(
-        table, **_by_group(axis, x, y, hue, looks, grid), estimator="median",
+        table, **_by_group(axis, x, y, hue, looks, grid),
+        estimator=lambda values: centre.of(values)[0],
         markers=[look.marker for look in looks.values()], **options,
     )  # fmt: skip
     _on_grid(axis, grid)
@@ -214,6 +242,8 @@ def held(
             continue
         drawn.record(axis, f"{style.label}: epsilon that holds", real.index, real)
         texts = tuple(epsilon_text(real[e]) if e in real.index else "" for e in grid)
+        if len(grid) > MANY:
+            texts = tuple(text.removeprefix("0") for text in texts)
         lines.setdefault(texts, []).append(style)
     for k, (texts, styles) in enumerate(lines.items()):
         down = -TICK_LINE * (k + 1) - 6
@@ -226,6 +256,15 @@ def held(
             _line_mark(axis, style, -8 - 7 * (len(styles) - 1 - j), down - 4)
     axis.xaxis.labelpad = 4 + TICK_LINE * len(lines)
     return len(lines)
+
+
+def epsilon_label(lines: int, columns: int = 1) -> str:
+    """Label of an axis of epsilon, with `lines` of numbers below its ticks.
+
+    In more than two `columns` of panels it has two lines.
+    """
+    words = "ε asked for; beside marks: ε that holds" if lines else "ε asked for, and that holds"
+    return words.replace("; ", ";\n").replace(", ", ",\n") if columns > 2 else words
 
 
 def differs(real: pd.Series[float]) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -267,9 +266,8 @@ def _plain_ticks(side: Axis) -> None:
     low, high = sorted(side.get_view_interval())
     side.set_minor_formatter(NullFormatter())
     if isinstance(side.get_major_locator(), LogLocator) and 0 < low < high < 70 * low:
-        subs = (1.0, 2.0, 5.0) if high > 4 * low else tuple(np.arange(1.0, 10.0, 1.0))
-        if high < 1.8 * low:
-            side.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        if high < 5 * low:
+            side.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
         else:
-            side.set_major_locator(LogLocator(subs=subs, numticks=12))
+            side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
         side.set_minor_locator(NullLocator())
