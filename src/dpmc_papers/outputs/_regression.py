@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.types import UNAVAILABLE
-from dpmc_papers.outputs._statsel import interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels as panels_style
 from dpmc_papers.plots import style
@@ -22,7 +21,6 @@ METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "ad
 EXACT = ("ols", "posterior")
 PROFILES = ("authors", "final", "thesis", "correct")
 SMALL = 0.001  # below this a squared MMD is noise
-MEANS = Centre("mean", "90 % interval", interval)
 # The public code scores these by the loss averaged over draws, the others by a point estimate.
 CHAINS = ("mcmc_normal_x", "mcmc_fixed_s", "mcmc_bs")
 

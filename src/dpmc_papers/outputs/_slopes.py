@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.types import UNAVAILABLE
-from dpmc_papers.outputs._regression import MEANS, replaced
+from dpmc_papers.outputs._regression import replaced
+from dpmc_papers.outputs._statsel import MEANS
 from dpmc_papers.plots import panels, style
 from dpmc_papers.plots.style import Look
 

@@ -25,7 +25,7 @@ from dpmc_papers.outputs import (
 )
 from dpmc_papers.outputs import _regression as parts
 from dpmc_papers.outputs._printed import Printed
-from dpmc_papers.outputs._statsel import interval
+from dpmc_papers.outputs._statsel import MEANS, interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, panels, style
 
@@ -152,7 +152,7 @@ def _beside(axes: Sequence[Axes], rows: pd.DataFrame) -> None:
             axis.axvline(value, color=style.INK, lw=0.9, ls=(0, (1, 2)), zorder=0)
         else:
             axis.annotate(
-                f"← least squares: {value:.0e}" if value > 1e-12 else "← least squares: 0",
+                f"← least squares: {value:.0e}" if value > 1e-12 else "← least squares: 0 (leak)",
                 (0.03, 0.01), xycoords="axes fraction", fontsize=7,
             )  # fmt: skip
         drawn.record(axis, "least squares", value, np.nan)
@@ -262,7 +262,7 @@ def figure7_1(context: Context) -> Figure:
     chains = rows["method"].isin(parts.CHAINS)
     rows["loss"] = rows["prediction"].where(~chains, rows["prediction_over_draws"])
     metrics = {"loss": "prediction error", "estimation": "estimation error"}
-    figure = _errors(rows, metrics, parts.MEANS)
+    figure = _errors(rows, metrics, MEANS)
     style.heading(figure, "Alparslan 2023, Figure 7.1, as the public code")
     return figure
 
@@ -301,7 +301,7 @@ def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: panels.Centre) 
 
 def _joined(rows: pd.DataFrame, centre: panels.Centre) -> dict[str, style.Look]:
     """How methods are drawn: means are joined by lines, medians of several data sets are not."""
-    joined = centre is parts.MEANS
+    joined = centre is MEANS
     looks = parts.looks(rows)
     return looks if joined else {k: replace(look, line="none") for k, look in looks.items()}
 
@@ -338,7 +338,7 @@ def figure7_3(context: Context) -> Figure:
     Reads runs of the experiment ``simulated_once``. One row per kernel, one column per number of
     nodes: squared MMD, means of runs [alparslan2023thesis, Figure 7.3].
     """
-    figure = _discrepancies(context.metrics, parts.MEANS, "linear")
+    figure = _discrepancies(context.metrics, MEANS, "linear")
     style.heading(figure, "Alparslan 2023, Figure 7.3, as the public code")
     return figure
 

@@ -57,7 +57,7 @@ def figure1(context: Context) -> Figure:
         for epsilon in (1.0, 5.0, 50.0):
             chosen = rows[(rows["label"] == f"dp_sep-{variant}") & (rows["epsilon"] == epsilon)]
             shown.append((f"{name}, ε = {epsilon:g}", chosen))
-    figure, axes = style.figure(3, 3, 6.4, sharex=True, sharey=True)
+    figure, axes = style.figure(3, 3, 6.6, sharex=True, sharey=True)
     for axis, (title, runs) in zip(axes.flat, shown, strict=True):
         _panel(axis, title, runs, parts)
     for axis in axes[-1]:
@@ -92,11 +92,12 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
         names = np.empty(len(means), dtype=int)
         names[fitted] = true
         nearest = names[np.argmin(squares, axis=1)]
-        _remarks(axis, means, covariances, parts.means[true][np.argsort(fitted)])
+        told = _remark(means, covariances, parts.means[true][np.argsort(fitted)])
         if first["epsilon"] > 0:
             held = first["guarantee_epsilon"]
             if abs(held - first["epsilon"]) > panels.TOLERANCE * first["epsilon"]:
-                title = f"{title}:\nreally {_number(held)}"
+                title = f"{title}: really {_number(held)}"
+        title = f"{title}\n{told}"
         for mean, covariance in zip(means[:, :2], covariances[:, :2, :2], strict=True):
             axis.add_patch(_ring(mean, covariance))
             axis.plot(*mean, "+", color="black", ms=4, mew=0.8)
@@ -106,15 +107,14 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
     axis.set_title(title)
 
 
-def _remarks(axis: Axes, means: Any, covariances: Any, truth: Any) -> None:
-    """Say in a panel what its rings do not show by themselves."""
+def _remark(means: Any, covariances: Any, truth: Any) -> str:
+    """What rings do not show by themselves."""
     gaps = means[:, :2] - truth[:, :2]
     inverses = np.linalg.inv(covariances[:, :2, :2])
     held = np.einsum("ki,kij,kj->k", gaps, inverses, gaps) <= RADIUS**2
-    words = f"{int(held.sum())} of {len(held)} rings hold\ntheir true mean"
     if np.ptp(means[:, :2], axis=0).max() < np.ptp(truth[:, :2], axis=0).max() / 5:
-        words = f"all {len(means)} means\nat one place"
-    axis.annotate(words, (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=7)
+        return f"all {len(means)} means at one place"
+    return f"{int(held.sum())} of {len(held)} rings hold the truth"
 
 
 def _ring(mean: Any, covariance: Any) -> Ellipse:
@@ -176,6 +176,14 @@ def figure_networks(context: Context) -> Figure:
     return figure
 
 
+# Variants in names of lines, of which all others are as published.
+SHORT = {
+    "dp_valid": "(valid)",
+    "dp_valid_tuned": "(tuned)",
+    "intended": "(as intended)",
+    "clipped_true": "(really)",
+    "graves": "(new run)",
+}
 # Variants that are the rerun of what is printed.
 PRINTED = ("as_published", "graves")
 
@@ -213,8 +221,9 @@ def _network_entries(rows: pd.DataFrame) -> list[Line2D]:
 
 
 def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> str:
-    """Name of a line; the variant is in the colour."""
-    parts = [style.look(algorithm(label)).label]
+    """Name of a line, unlike that of every other."""
+    variant = label.partition("-")[2]
+    parts = [" ".join(filter(None, (style.look(algorithm(label)).label, SHORT.get(variant, ""))))]
     if experiment.endswith("public"):
         parts.append("public ranges")
     if not math.isnan(epsilon):
@@ -279,22 +288,21 @@ def figure_bound(context: Context) -> Figure:
     """Draw Theorem 4.1 with its correction and the true probability.
 
     Reads runs of the experiment ``perturbation``. Probability that KL(q || p) exceeds a, against a;
-    one row per size of the noise, one column per dimension. Dotted: noise of the same size on
-    natural parameters [vinaroz2022dpsep, Theorem 4.1].
+    one column per size of the noise, one row for the least and for the largest dimension. Bounds
+    above 1 say nothing and are beyond the axis. Dotted: noise of the same size on natural
+    parameters [vinaroz2022dpsep, Theorem 4.1].
     """
     rows = context.metrics
-    sizes, dims = sorted(rows["noise_sd"].unique()), sorted(rows["dim"].unique())
-    figure, axes = style.figure(
-        len(sizes), len(dims), 1.0 + 1.6 * len(sizes), sharex=True, sharey=True
-    )
+    sizes, dims = sorted(rows["noise_sd"].unique()), sorted({rows["dim"].min(), rows["dim"].max()})
+    figure, axes = style.figure(len(dims), len(sizes), 1.1 + 1.8 * len(dims), sharey=True)
     curves = (
         ("published_bound", "published bound", "#D55E00", "s", "-"),
         ("corrected_bound", "corrected bound, closed form", "#0072B2", "D", "-"),
         ("simulated_bound", "corrected bound, event simulated", "#56B4E9", "v", (0, (3, 1))),
         ("probability", "truth (simulated)", "#000000", "o", "-"),
     )
-    for i, size in enumerate(sizes):
-        for j, dim in enumerate(dims):
+    for i, dim in enumerate(dims):
+        for j, size in enumerate(sizes):
             axis = axes[i, j]
             panel_rows = rows[(rows["noise_sd"] == size) & (rows["dim"] == dim)]
             panel_rows = panel_rows.sort_values("threshold")
@@ -316,9 +324,8 @@ def figure_bound(context: Context) -> Figure:
                 ls=(0, (1, 2)), label="noise on natural parameters",
             )  # fmt: skip
             axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
-            axis.set(xscale="log", yscale="log", ylim=(1e-5, 1e3))
+            axis.set(xscale="log", yscale="log", ylim=(1e-5, 2), xlabel="a")
             axis.set_title(f"d = {dim:g}, σ₂ = {size:g}")
-            axis.set_xlabel("a" if i == len(sizes) - 1 else "")
         axes[i, 0].set_ylabel("P(KL ≥ a)")
     handles, _ = axes[0, 0].get_legend_handles_labels()
     ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7, "mfc": "none", "mew": 0.9}

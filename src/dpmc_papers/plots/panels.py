@@ -26,10 +26,11 @@ from dpmc_papers.plots.style import GREY, INK, SMALLEST, Look, epsilon_text
 
 TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
 TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
+EXACT = "#c9c9c9"  # the band of exact samples
 NO_VALUE = "no value"
 NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
-MANY = 6  # grid points below which numbers do without the zero in front, to stand apart
+CROWDED = 20  # grid points to the width of a page whose numbers do without the zero in front
 LEAST = 5  # runs that have quartiles
 MEDIAN_ALONE: dict[str, Any] = {"showbox": False, "showcaps": False, "whiskerprops": {"lw": 0}}
 
@@ -242,7 +243,7 @@ def held(
             continue
         drawn.record(axis, f"{style.label}: epsilon that holds", real.index, real)
         texts = tuple(epsilon_text(real[e]) if e in real.index else "" for e in grid)
-        if len(grid) > MANY:
+        if len(grid) > CROWDED * axis.get_position().width:
             texts = tuple(text.removeprefix("0") for text in texts)
         lines.setdefault(texts, []).append(style)
     for k, (texts, styles) in enumerate(lines.items()):
@@ -308,53 +309,18 @@ def points(
 
 
 def levels(axis: Axes, values: Sequence[float]) -> None:
-    """Draw a thin dashed line at each of `values`: what exact samples reach."""
+    """Draw a band from the least to the largest of `values`, which are those of exact samples."""
     drawn.record(axis, "exact sample", np.nan, list(values))
-    for value in values:
-        axis.axhline(value, color=GREY, lw=0.35, ls=(0, (8, 5)), zorder=0.5)
-
-
-def guarantees(
-    axis: Axes,
-    table: pd.DataFrame,
-    group: str,
-    groups: Mapping[str, Look],
-    hue: str,
-    looks: Mapping[str, Look],
-) -> None:
-    """Draw the epsilon that holds over the epsilon that was asked for, side by side.
-
-    `group` is the column of groups with a marker of their own, in `groups`; `hue` tells colours.
-    """
-    grid = sorted(table["epsilon"].dropna().unique())
-    pairs = [
-        (shape, style, table[(table[group] == name) & (table[hue] == kind)])
-        for name, shape in groups.items()
-        for kind, style in looks.items()
-    ]
-    pairs = [pair for pair in pairs if not pair[2].empty]
-    for i, asked in enumerate(grid):
-        axis.plot([i - GROUP / 2, i + GROUP / 2], [asked] * 2, color=GREY, lw=0.8, zorder=0)
-    for k, (shape, style, rows) in enumerate(pairs):
-        real = rows.groupby("epsilon")["guarantee_epsilon"].max()
-        drawn.record(axis, f"{shape.label}, {style.label}", real.index, real)
-        shift = (k - (len(pairs) - 1) / 2) * GROUP / max(1, len(pairs))
-        axis.plot(
-            [grid.index(asked) + shift for asked in real.index], real, shape.marker, ls="",
-            color=style.colour, ms=3.2, mfc="white", mew=0.9,
-        )  # fmt: skip
-    axis.set_xticks(range(len(grid)), [f"{asked:g}" for asked in grid])
-    axis.set_xlim(-0.5, len(grid) - 0.5)
-    axis.set(xlabel="ε asked for", ylabel="ε that holds", yscale="log")
+    if values:
+        axis.axhspan(min(values), max(values), color=EXACT, lw=0, zorder=0.5)
 
 
 def legend_entries(looks: Mapping[str, Look], exact: int = 0) -> list[Any]:
-    """Legend handles of boxes, and of the dashed lines of `exact` exact samples."""
+    """Legend handles of boxes, and of the band of `exact` exact samples."""
     handles: list[Any] = [
         Patch(facecolor=s.colour, alpha=0.6, edgecolor=s.colour, label=s.label)
         for s in looks.values()
     ]
     if exact:
-        line = {"color": GREY, "lw": 0.7, "ls": (0, (6, 3))}
-        handles.append(Line2D([], [], label=f"{exact} exact samples", **line))  # type: ignore[arg-type]
+        handles.append(Patch(facecolor=EXACT, label=f"{exact} exact samples"))
     return handles

@@ -236,17 +236,19 @@ def posterior(config):
 def test_errors_are_drawn_with_quadrature_and_the_crossing_of_informations(posterior):
     axes = drawn(outputs.figure6_1(posterior))
     errors, informations, gaps = axes
-    assert {axis.get_xscale() for axis in axes} == {"log"}
+    assert errors.get_xscale() == informations.get_xscale() == "log"
     assert errors.get_yscale() == informations.get_yscale() == "log"
     levels = np.array([0.1, 0.4])[:, None] / np.array(EPSILONS)
     found = lines(errors, len(EPSILONS))
     for level in levels:
-        # A band of quadrature, its dashes on the same releases, and the markers of chains.
-        assert sum(values == pytest.approx(level) for values in found) == 2
+        # A band of quadrature, and the markers of chains, which stand at their epsilon.
+        assert sum(values == pytest.approx(level) for values in found) == 1
         assert sum(values == pytest.approx(1.1 * level) for values in found) == 1
     assert len(errors.collections) == 2 * 2  # two bands, two sets of bars
     assert [text.get_text() for text in informations.texts] == ["10.0"]
     assert [text.get_text() for text in errors.texts] == ["10.0"]
+    places = [line for line in errors.lines if line.get_marker() in "os"]
+    assert all(line.get_xdata() == pytest.approx(EPSILONS) for line in places)
     assert all(v == pytest.approx(np.full(4, 0.1)) for v in lines(gaps, len(EPSILONS)))
 
 
