@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,19 @@ from dpmc_papers.outputs._regression import EXACT, replaced
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, panels, style
 from dpmc_papers.plots.style import Look
+from dpmc_papers.verdicts.evidence import AS_PUBLISHED
 
-# How much of a marker is filled, by variant; others are filled.
-FILLS = {"as_published": "none", "valid_count": "left", "langevin": "bottom"}
-EDGES = {"pld": style.INK}
+# Of an algorithm with several variants, those that are drawn beside other algorithms.
+ENDS = (AS_PUBLISHED, "corrected")
 STRIP = 1.8  # the strip of results without a guarantee begins at so many times the largest epsilon
 MUCH = 0.3  # of ratios clipped: with so many a chain need not approach the exact posterior
 NO_GUARANTEE = "no guarantee"
+FRONTIER: dict[str, Any] = {"color": "#f2d98c", "lw": 3.5}  # wide enough to show under marks
 
 
 @style.styled
 def figure_held(context: Context) -> Figure:
-    """Draw MMD against the epsilon that holds, all methods and variants.
+    """Draw MMD against the epsilon that holds, all methods, as published and corrected.
 
     Reads runs of one experiment. One panel per model: medians of runs with their quartiles. Runs
     without a finite guarantee stand in a strip at the right edge. A grey step line is the lowest
@@ -42,20 +44,18 @@ def figure_held(context: Context) -> Figure:
     problems = context.problems(rows)
     height = -(-len(problems) // 2)
     figure, axes = style.figure(
-        height, min(2, len(problems)), 1.3 + 1.7 * height, sharex="row", sharey=True
+        height, min(2, len(problems)), 1.3 + 1.7 * height, sharex=True, sharey=True
     )
     strip = bool(np.isinf(rows["guarantee_epsilon"]).any())
     capped = False
-    for k in range(height):
-        in_row = problems[k * axes.shape[1] : (k + 1) * axes.shape[1]]
-        low, high = _limits(rows[rows["problem"].isin(in_row)])
-        for axis, problem in zip(axes[k], in_row, strict=False):
-            panel_rows = rows[rows["problem"] == problem]
-            capped |= _held_panel(axis, context, panel_rows, high * STRIP)
-            axis.set_title(context.problem_label(problem))
-            axis.set(xscale="log", xlim=(low, high * (STRIP**2 if strip else 1)))
-            if strip:
-                _strip(axis, high, high * STRIP**2)
+    low, high = _limits(rows)
+    for axis, problem in zip(axes.flat, problems, strict=False):
+        capped |= _held_panel(axis, context, rows[rows["problem"] == problem], high * STRIP)
+        axis.set(title=context.problem_label(problem), xscale="log")
+        axis.set_xlim(low, high * (STRIP**2 if strip else 1))
+        axis.tick_params(labelbottom=True)
+        if strip:
+            _strip(axis, high, high * STRIP**2)
     axes[0, 0].set_ylim(0, None)
     parts.finish(axes, len(problems), "MMD")
     for axis in axes.flat[: len(problems)]:
@@ -63,14 +63,14 @@ def figure_held(context: Context) -> Figure:
     handles = _held_entries(rows)
     exact = max(len(context.exact(problem, "mmd")) for problem in problems)
     if exact:
-        handles.append(Patch(facecolor="#d9d9d9", label=f"{exact} exact samples"))
-    handles.append(Line2D([], [], color=style.GREY, lw=0.8, label="lowest median within ε"))
+        handles.append(Patch(facecolor=panels.EXACT, label=f"{exact} exact samples"))
+    handles.append(Line2D([], [], **FRONTIER, label="lowest median within ε"))
     if capped:
         handles.append(Line2D([], [], color=style.INK, label="iterations capped", **RING))
     figure.legend(handles=handles, loc="outside upper center", ncols=2 if len(handles) > 10 else 3)
     names = {"text": "settings of the text", "final": "FINAL code"}
     told = names.get(str(rows["experiment"].iloc[0]))
-    title = "Results by the ε that holds, all methods and variants"
+    title = "Results by the ε that holds, as published and corrected"
     style.heading(figure, f"{title}, {told}" if told else title)
     return figure
 
@@ -83,7 +83,7 @@ def _limits(rows: pd.DataFrame) -> tuple[float, float]:
 
 def _held_panel(axis: Axes, context: Context, rows: pd.DataFrame, beyond: float) -> bool:
     """Draw one model; return whether any of its runs was cut off before its budget was spent."""
-    _exact(axis, context, rows)
+    panels.levels(axis, context.exact(str(rows["problem"].iloc[0]), "mmd"))
     reached, any_capped = [], False
     for label, (look, options) in _held_looks(rows).items():
         points = _spans(rows[rows["label"] == label])
@@ -116,7 +116,7 @@ def variant_panel(axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[
     if rows.empty:
         axis.annotate("not run", (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=7)
         return False
-    _exact(axis, context, rows)
+    panels.levels(axis, context.exact(str(rows["problem"].iloc[0]), "mmd"))
     any_capped = False
     for variant, look in looks.items():
         runs = rows[rows["variant"] == variant]
@@ -142,18 +142,10 @@ def variant_entries(looks: dict[str, Look], capped: bool) -> list[Any]:
                mec="white", label=k.label)
         for k in looks.values()
     ]  # fmt: skip
-    handles.append(Patch(facecolor="#d9d9d9", label="exact samples"))
+    handles.append(Patch(facecolor=panels.EXACT, label="exact samples"))
     if capped:
         handles.append(Line2D([], [], color=style.INK, label="iterations capped", **RING))
     return handles
-
-
-def _exact(axis: Axes, context: Context, rows: pd.DataFrame) -> None:
-    """Draw what exact samples of a problem reach."""
-    exact = context.exact(str(rows["problem"].iloc[0]), "mmd")
-    if exact:
-        axis.axhspan(min(exact), max(exact), color="#d9d9d9", lw=0, zorder=0)
-        drawn.record(axis, "exact sample", np.nan, exact)
 
 
 def _ringed(axis: Axes, context: Context, rows: pd.DataFrame, points: pd.DataFrame) -> bool:
@@ -173,45 +165,42 @@ RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7.5, "mfc": "none", "mew"
 
 
 def _spans(rows: pd.DataFrame) -> pd.DataFrame:
-    """Quartiles of MMD and the epsilon that holds, for each that was asked for."""
-    points = []
-    for _, runs in rows.groupby("epsilon", sort=True):
-        values = runs["mmd"].dropna().to_numpy(float)
-        if len(values):
-            low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-            held, count = runs["guarantee_epsilon"].max(), runs["num_iterations"].max()
-            points.append((float(held), low, middle, high, float(count)))
-    return pd.DataFrame(
-        points, columns=["held", "low", "median", "high", "iterations"], dtype=float
-    )
+    """Quartiles of MMD for each epsilon that holds.
+
+    Runs that were cut off stand for several that were asked for.
+    """
+    runs = rows[rows["mmd"].notna() & rows["epsilon"].notna()]
+    exact = runs.groupby("epsilon")["guarantee_epsilon"].transform("max")
+    held = exact.map(lambda value: float(f"{value:.6g}"))
+    groups = runs.groupby(held.rename("held"))
+    shares = {"low": 0.25, "median": 0.5, "high": 0.75}
+    quartiles = {name: groups["mmd"].quantile(share) for name, share in shares.items()}
+    return pd.DataFrame({**quartiles, "iterations": groups["num_iterations"].max()}).reset_index()
 
 
 def _frontier(axis: Axes, points: pd.DataFrame) -> None:
     ordered = points.sort_values("held")
     best = ordered["median"].cummin()
-    axis.step(ordered["held"], best, where="post", color=style.GREY, lw=0.8, zorder=1)
+    axis.step(ordered["held"], best, where="post", zorder=1, **FRONTIER)
 
 
 def _held_looks(rows: pd.DataFrame) -> dict[str, tuple[Look, dict[str, Any]]]:
-    """How each label is drawn: colour and marker of its algorithm, fill by variant."""
-    pairs = rows[["label", "algorithm", "variant"]].drop_duplicates()
+    """How each label is drawn: as its algorithm, hollow as published where it is corrected too.
+
+    Variants between these two are not drawn.
+    """
     looks: dict[str, tuple[Look, dict[str, Any]]] = {}
-    order = style.ordered(pairs["algorithm"], style.METHODS)
-    for algorithm in order:
-        same = pairs[pairs["algorithm"] == algorithm]
-        for variant in style.ordered(same["variant"], style.VARIANTS):
-            label = str(same.loc[same["variant"] == variant, "label"].iloc[0])
-            look = style.look(algorithm)
-            several = len(same) > 1
-            words = f"{look.label}, {style.look(variant).label}" if several else look.label
-            words += _clipped(rows[rows["label"] == label])
-            fill = FILLS.get(variant, "full") if several else "full"
-            options = {
-                "fillstyle": fill,
-                "mec": EDGES.get(variant, look.colour),
-                "mew": 0.9 if fill != "full" or variant in EDGES else 0.3,
-            }
-            looks[label] = (Look(words, look.colour, look.marker, look.line), options)
+    for algorithm in style.ordered(rows["algorithm"], style.METHODS):
+        look, same = style.look(algorithm), rows[rows["algorithm"] == algorithm]
+        variants = style.ordered(same["variant"], style.VARIANTS)
+        both = set(ENDS) <= set(variants)
+        for variant in ENDS if both else variants:
+            runs = same[same["variant"] == variant]
+            words = f"{look.label}, {style.look(variant).label}" if both else look.label
+            hollow = both and variant == AS_PUBLISHED
+            options = {"mfc": "white" if hollow else look.colour, "mec": look.colour, "mew": 0.8}
+            named = replace(look, label=words + _clipped(runs))
+            looks[str(runs["label"].iloc[0])] = (named, options)
     return looks
 
 

@@ -144,8 +144,8 @@ def _panel(axis: Axes, rows: pd.DataFrame, looks: Mapping[str, Look], held: bool
     short = {k: replace(v, label=f"{v.label}, chains too short") for k, v in shown.items()}
     dashes = {k: replace(v, label=f"{v.label}: draws kept", marker="_") for k, v in shown.items()}
     bare: dict[str, Any] = {"markeredgewidth": 0.8, "markeredgecolor": None}
-    panels.medians(axis, rows[most], at, "iac", "key", shown, grid)
-    panels.medians(axis, rows[~most], at, "iac", "key", short, grid, mfc="white", **bare)
-    panels.medians(axis, rows, at, "kept", "key", dashes, grid, errorbar=None, **bare)
+    panels.centres(axis, rows[most], at, "iac", "key", shown, grid)
+    panels.centres(axis, rows[~most], at, "iac", "key", short, grid, mfc="white", **bare)
+    panels.centres(axis, rows, at, "kept", "key", dashes, grid, errorbar=None, **bare)
     panels.missing(axis, rows, at, "iac", "key", shown, grid)
     return panels.held(axis, rows, "key", shown, grid) if held else 0

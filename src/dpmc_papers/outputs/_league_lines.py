@@ -116,7 +116,7 @@ def _panels(
     grid = sorted(set(runs[x].dropna()))
     for axis, task in zip(axes[0], tasks, strict=True):
         part = runs[runs["problem"] == task]
-        panels.medians(
+        panels.centres(
             axis, part, x, DISTANCE, hue, looks, grid, dodge=0.07 * (len(looks) - 1),
             linestyles=[k.line for k in looks.values()], markersize=4, markeredgewidth=0,
         )  # fmt: skip

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.types import UNAVAILABLE
-from dpmc_papers.outputs._statsel import interval
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels as panels_style
 from dpmc_papers.plots import style
+from dpmc_papers.plots.panels import Centre
 from dpmc_papers.plots.style import Look
 
 METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "adassp")
@@ -60,98 +58,67 @@ def looks(rows: pd.DataFrame, names: Sequence[str] = METHODS) -> dict[str, Look]
 
 
 def lines(
-    axis: Axes,
-    rows: pd.DataFrame,
-    x: str,
-    metric: str,
-    shown: dict[str, Look],
-    hue: str = "method",
-    centre: str = "mean",
+    axis: Axes, rows: pd.DataFrame, x: str, metric: str, shown: dict[str, Look], hue: str = "method"
 ) -> None:
-    """Draw a metric against a column, one line per group, with how far its centre may be off.
-
-    The centre is the mean of runs with its 90 % Student interval, or the median of runs
-    with their quartiles.
-    """
+    """Draw medians of a metric against a column, one line per group, between their quartiles."""
     for name, look in shown.items():
-        points = []
-        for value, group in rows[rows[hue] == name].groupby(x, sort=True):
-            runs = group[metric].dropna()
-            if runs.empty:
-                continue
-            if centre == "mean":
-                points.append((float(str(value)), *interval(runs)))
-            else:
-                quarters = np.quantile(runs.to_numpy(float), (0.5, 0.25, 0.75))
-                points.append((float(str(value)), *quarters))
-        if not points:
+        runs = rows[(rows[hue] == name) & rows[metric].notna()].groupby(x)[metric]
+        if not len(runs):
             continue
-        place, middle, low, high = np.array(points).T
+        low, middle, high = (runs.quantile(share) for share in (0.25, 0.5, 0.75))
         axis.plot(
-            place, middle, marker=look.marker, ls=look.line, color=look.colour, ms=3, mew=0.4,
+            middle, marker=look.marker, ls=look.line, color=look.colour, ms=3, mew=0.4,
             mec="white", lw=1.1, label=look.label,
         )  # fmt: skip
-        axis.fill_between(place, low, high, color=look.colour, alpha=0.18, lw=0)
+        axis.fill_between(middle.index, low, high, color=look.colour, alpha=0.18, lw=0)
 
 
 def against_epsilon(
     panels: Sequence[tuple[pd.DataFrame, str, str, str]],
     shown: dict[str, Look],
-    centre: str,
-    scale: str = "log",
+    centre: Centre,
+    scales: Sequence[str],
 ) -> Figure:
     """Draw metrics against epsilon, one row of panels each, one column per number of nodes.
 
     A panel has runs, a metric, further text of titles next to the number of nodes, and the vertical
-    label. With `centre` "mean", means are as :func:`lines` draws them; with "median", medians have
-    bars at the quartiles, the methods side by side. A `scale` of "symlog" is linear where values
-    are below ``SMALL``, with a line at zero. The legend gives the epsilon that holds where it is
-    not the one asked for.
+    label; methods stand side by side. `scales` are those of the rows: "symlog" is linear where
+    values are below ``SMALL``, with a line at zero. Below a row of panels stands the epsilon that
+    holds where it is not the one asked for, unless the next row has the same runs.
     """
     nodes = sorted(panels[0][0]["num_nodes"].unique())
     grid = sorted(panels[0][0]["epsilon"].dropna().unique())
     height = len(panels)
-    figure, axes = style.figure(height, len(nodes), 0.9 + 1.55 * height, sharex=True, sharey="row")
-    for i, (rows, metric, name, label) in enumerate(panels):
-        for axis, count in zip(axes[i], nodes, strict=True):
-            panel_rows = rows[rows["num_nodes"] == count]
-            if centre == "mean":
-                lines(axis, panel_rows, "epsilon", metric, shown)
-                axis.set_xscale("log")
-            else:
-                panels_style.medians(axis, panel_rows, "epsilon", metric, "method", shown, grid)
-            axis.set_title(f"{name}, J = {count}")
-            axis.set_xlabel("ε asked for" if i == height - 1 else "")
-        # Not before: quartiles would be those of logarithms.
-        axes[i, 0].set_yscale(scale, **({"linthresh": SMALL} if scale == "symlog" else {}))
+    figure, axes = style.figure(height, len(nodes), 0.9 + 1.65 * height, sharey="row")
+    dims = [tuple(rows["dim"].unique()) for rows, *_ in panels]
+    lasts = [k + 1 == height or dims[k + 1] != dim for k, dim in enumerate(dims)]
+    for row, (rows, metric, name, label), scale, last in zip(
+        axes, panels, scales, lasts, strict=True
+    ):
+        rows = rows.assign(guarantee_epsilon=replaced(rows))
+        for axis, count in zip(row, nodes, strict=True):
+            cell = rows[rows["num_nodes"] == count]
+            panels_style.centres(
+                axis, cell, "epsilon", metric, "method", shown, grid, centre,
+                linestyles=[look.line for look in shown.values()],
+            )  # fmt: skip
+            lines_below = panels_style.held(axis, cell, "method", shown, grid) if last else 0
+            axis.set(title=f"{name}, J = {count:g}")
+            axis.set_xlabel(panels_style.epsilon_label(lines_below, len(nodes)) if last else "")
+        # Not before: the numbers would be those of logarithms.
+        row[0].set_yscale(scale, **({"linthresh": SMALL} if scale == "symlog" else {}))
         if scale == "symlog":
-            limits = axes[i, 0].get_ylim()
-            for axis in axes[i]:
+            low, high = row[0].get_ylim()
+            for axis in row:
                 axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
                 axis.axhspan(-SMALL, SMALL, color="#f2f2f2", lw=0, zorder=0)
-            axes[i, 0].set_ylim(limits)
-        axes[i, 0].set_ylabel(label)
-    legend(figure, with_guarantees(panels[0][0], shown), 3)
+            row[0].set_ylim(max(low, -SMALL), 1.3 * high)
+            label += "\n(linear in grey)"
+        elif scale == "linear":
+            row[0].set_ylim(0, None)
+        row[0].set_ylabel(label)
+    legend(figure, shown)
     return figure
-
-
-def with_guarantees(rows: pd.DataFrame, shown: dict[str, Look]) -> dict[str, Look]:
-    """Looks whose names tell the epsilon that holds where 1, or the least, was asked for.
-
-    Only where it differs from that by more than 5 %. The guarantee is that for the
-    replacement of a row, as the thesis means it.
-    """
-    epsilons = sorted(rows["epsilon"].dropna().unique())
-    if not epsilons:
-        return shown
-    asked = 1.0 if 1.0 in epsilons else epsilons[0]
-    told = {}
-    for name, look in shown.items():
-        held = replaced(rows[(rows["method"] == name) & (rows["epsilon"] == asked)]).max()
-        differs = np.isfinite(held) and abs(held - asked) > panels_style.TOLERANCE * asked
-        words = f": {style.epsilon_text(float(held))} at ε {asked:g}" if differs else ""
-        told[name] = replace(look, label=look.label + words)
-    return told
 
 
 def replaced(rows: pd.DataFrame) -> pd.Series[float]:
@@ -170,7 +137,7 @@ def ratios(rows: pd.DataFrame, metric: str, base: str) -> pd.Series[float]:
     return pd.Series(rows[metric].to_numpy() / of_base.reindex(place).to_numpy(), rows.index)
 
 
-def legend(figure: Figure, shown: dict[str, Look], columns: int = 5) -> None:
+def legend(figure: Figure, shown: dict[str, Look]) -> None:
     """Draw the legend of lines above all panels."""
     from matplotlib.lines import Line2D
 
@@ -179,4 +146,4 @@ def legend(figure: Figure, shown: dict[str, Look], columns: int = 5) -> None:
         Line2D([], [], color=k.colour, ls=k.line, marker=k.marker, label=k.label, **marks)
         for k in shown.values()
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)))

@@ -15,6 +15,7 @@ from scipy import special
 
 from dpmc.types import Array, DpmcError
 from dpmc_papers.plots import style
+from dpmc_papers.plots.panels import Centre
 from dpmc_papers.plots.style import Look
 
 # Of all intervals over replicates.
@@ -50,6 +51,9 @@ def interval(values: Iterable[float]) -> Interval:
     mean = float(np.mean(finite)) if len(finite) else math.nan
     half = half_width(finite)
     return Interval(mean, mean - half, mean + half)
+
+
+MEANS = Centre("mean", "90 % interval", interval)
 
 
 def positive_interval(values: Iterable[float]) -> Interval:
@@ -206,11 +210,6 @@ def marks(
         place, middle, yerr=bars, fmt=look.marker, color=look.colour, ms=4, mew=0.7, lw=0.9,
         mec=look.colour if open_ else "white", mfc="white" if open_ else look.colour, zorder=3,
     )  # fmt: skip
-
-
-def shifted(value: float, place: int, count: int, step: float = 0.1) -> float:
-    """Place on a logarithmic axis, moved aside so that `count` markers stand apart."""
-    return value * math.exp(step * (place - (count - 1) / 2))
 
 
 def chain_looks(rows: pd.DataFrame) -> dict[tuple[str, str], str]:

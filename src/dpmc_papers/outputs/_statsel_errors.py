@@ -14,8 +14,11 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from dpmc_papers.outputs import _statsel as parts
 from dpmc_papers.pipeline.results import Context
-from dpmc_papers.plots import drawn, style
+from dpmc_papers.plots import drawn, panels, style
 from dpmc_papers.plots.style import Look
+
+FAR = 1.5  # times the line from which an estimate is pointed out
+LINEAR = 0.1  # of posterior deviations: below it an axis of differences is linear
 
 
 @style.styled
@@ -23,8 +26,8 @@ def errors_by_epsilon(context: Context) -> Figure:
     """Draw mean squared errors of chains and of quadrature, and the information, by epsilon.
 
     Reads rows of studies ``statsel_posterior`` and ``statsel_information``. Above, mean squared
-    errors of posterior means: markers are chains with 90 % intervals over releases, dashes
-    quadrature on the same releases, bands quadrature on many. Below on the left the Fisher
+    errors of posterior means: markers are chains with 90 % intervals over releases, bands
+    quadrature on many. Below on the left the Fisher
     information, on the right how far estimates of chains are from those of quadrature, in posterior
     standard deviations [alparslan2023thesis, Figures 6.1, 6.2 and 6.4].
     """
@@ -44,8 +47,8 @@ def errors_by_epsilon(context: Context) -> Figure:
     _gap_panel(gaps, runs, names)
     errors.set(yscale="log", title="mean squared error")
     informations.set(yscale="log", title="Fisher information F(θ)")
-    gaps.set(title="chain minus quadrature", ylabel="in posterior sd")
-    for axis in axes.flat:
+    gaps.set(title="chain minus quadrature")
+    for axis in (errors, informations):
         epsilon_axis(axis, pd.concat([runs["epsilon"], exact["epsilon"]]))
     entries = _error_entries(runs, exact, names)
     figure.legend(handles=entries, loc="outside upper center", ncols=2)
@@ -79,40 +82,37 @@ def _error_panel(axis: Axes, runs: pd.DataFrame, exact: pd.DataFrame, names: lis
     for name in names:
         statistic_rows = exact[exact["statistic"] == name]
         parts.band(axis, statistic_rows, "epsilon", "reference_squared_error", style.look(name))
-    groups = list(parts.chain_looks(runs))
-    for k, (method, variant) in enumerate(groups):
-        for j, name in enumerate(names):
-            runs_of_look = _runs_of(runs, method, variant, name)
-            place, count = k * len(names) + j, len(groups) * len(names)
-            points, same = [], []
-            for epsilon, group in runs_of_look.groupby("epsilon", sort=True):
-                at = parts.shifted(float(str(epsilon)), place, count)
-                points.append((at, parts.positive_interval(group["squared_error"])))
-                same.append((at, float(group["reference_squared_error"].mean())))
+    for k, (method, variant) in enumerate(parts.chain_looks(runs)):
+        for name in names:
+            groups = _runs_of(runs, method, variant, name).groupby("epsilon", sort=True)
+            points = [
+                (float(str(epsilon)), parts.positive_interval(group["squared_error"]))
+                for epsilon, group in groups
+            ]
             parts.marks(axis, points, style.look(name), open_=k > 0)
-            if same and (k == 0 or len(groups) == 1):
-                x, y = np.array(same).T
-                axis.plot(x, y, "_", color=style.INK, ms=7, mew=0.9, zorder=4)
 
 
 def _gap_panel(axis: Axes, runs: pd.DataFrame, names: list[str]) -> None:
+    """Draw chains beside each other: differences are near zero for all of them."""
     axis.axhline(0, color=style.GREY, lw=0.6, zorder=0)
     gap = (runs["estimate"] - runs["reference_mean"]) / runs["reference_sd"]
-    groups = list(parts.chain_looks(runs))
-    for k, (method, variant) in enumerate(groups):
-        for j, name in enumerate(names):
-            runs_of_look = _runs_of(runs.assign(gap=gap), method, variant, name)
-            points = [
-                (
-                    parts.shifted(float(str(epsilon)), k * len(names) + j,
-                                  len(groups) * len(names)),
-                    parts.interval(group["gap"]),
-                )
-                for epsilon, group in runs_of_look.groupby("epsilon", sort=True)
-            ]  # fmt: skip
-            parts.marks(axis, points, style.look(name), open_=k > 0)
+    groups, grid = parts.chain_looks(runs), sorted(runs["epsilon"].unique())
+    looks = {(*chain, name): style.look(name) for chain in groups for name in names}
+    keys = runs[["method", "variant", "statistic"]].apply(tuple, axis=1)
+    table = runs.assign(gap=gap, key=keys)
+    for k, chain in enumerate(groups):
+        of_chain = (table["method"] == chain[0]) & (table["variant"] == chain[1])
+        hollow: dict[str, Any] = {"mfc": "white", "markeredgecolor": None, "markeredgewidth": 0.7}
+        panels.centres(
+            axis, table[of_chain], "epsilon", "gap", "key", looks, grid, parts.MEANS,
+            **(hollow if k > 0 else {}),
+        )  # fmt: skip
+    axis.set_xlabel("ε")
+    axis.set_ylabel("in posterior sd")
     if gap.groupby([runs["label"], runs["epsilon"]]).mean().abs().max() > 1:
-        axis.set_yscale("symlog", linthresh=0.1)  # a chain that is none of the posterior
+        axis.set_yscale("symlog", linthresh=LINEAR)  # a chain that is none of the posterior
+        axis.axhspan(-LINEAR, LINEAR, color="#f2f2f2", lw=0, zorder=0)
+        axis.set_ylabel("in posterior sd\n(linear in grey)")
 
 
 def _runs_of(runs: pd.DataFrame, method: str, variant: str, statistic: str) -> pd.DataFrame:
@@ -133,9 +133,6 @@ def _error_entries(runs: pd.DataFrame, exact: pd.DataFrame, names: list[str]) ->
         entries += [
             parts.key(f"quadrature, {style.look(name).label}", style.look(name)) for name in names
         ]
-    dash = style.look(parts.QUADRATURE)
-    words = "dash in a marker: quadrature, its releases"
-    entries.append(parts.key(words, dash, ls="", marker="_", ms=7))
     return entries
 
 
@@ -158,18 +155,22 @@ def information_and_autocorrelation(context: Context) -> Figure:
         simulated = statistic_rows[statistic_rows["method"].isin(parts.ESTIMATED)]
         for theta, group in simulated.groupby("theta", sort=True):
             _estimates(line[0], float(str(theta)), group["information"].dropna(), look)
+        _furthest(line[0], simulated, exact, look)
     line[0].set(yscale="log", xlabel="θ", title="Fisher information F(θ)")
     for name in parts.statistics(lags) if len(lags) else []:
         _correlation_line(line[1], lags[lags["statistic"] == name], style.look(name))
     line[1].axhline(0, color=style.GREY, lw=0.6, zorder=0)
     line[1].set(xlabel="lag", title=_correlation_title(lags))
-    entries = [parts.key(style.look(name).label, style.look(name)) for name in names]
+    entries = [
+        parts.key(f"{style.look(name).label}, common random numbers", style.look(name))
+        for name in names
+    ]
     if known["method"].isin(parts.ESTIMATED).any():
         dot = Look("", style.INK)
         hollow: dict[str, Any] = {"ls": "", "mfc": "none", "mew": 0.8}
         entries.append(parts.key("Algorithm 7: a run", dot, marker="o", ms=4, **hollow))
         entries.append(parts.key("their mean", dot, ls="", marker="_", ms=9))
-    figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
+    figure.legend(handles=entries, loc="outside upper center", ncols=2)
     style.heading(figure, "Alparslan 2023, Figure 6.3: median and maximum, as published")
     return figure
 
@@ -182,6 +183,19 @@ def _estimates(axis: Axes, theta: float, values: pd.Series[float], look: Look) -
     if len(values) > 1:
         mean = float(values.mean())
         axis.plot([theta], [mean], "_", color=look.colour, ms=9, mew=1.4, zorder=4)
+
+
+def _furthest(axis: Axes, simulated: pd.DataFrame, exact: pd.DataFrame, look: Look) -> None:
+    """Write how many times the line the furthest mean of estimates is, if that is far off."""
+    means = simulated.groupby("theta")["information"].mean()
+    ratios = (means / exact.groupby("theta")["information"].mean()).dropna()
+    if ratios.empty or ratios.max() < FAR:
+        return
+    theta = float(str(ratios.idxmax()))
+    axis.annotate(
+        f"{ratios.max():.1f} × the line", (theta, means[theta]), (9, 3), fontsize=style.SMALLEST,
+        textcoords="offset points", color=look.colour, va="bottom",
+    )  # fmt: skip
 
 
 def _correlation_line(axis: Axes, rows: pd.DataFrame, look: Look) -> None:

@@ -13,6 +13,12 @@ from scipy import special
 from dpmc_papers.outputs import _statsel as parts
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
+from dpmc_papers.plots.style import Look
+
+COMPARED = (
+    Look("the same number", "#882255", line="-"),
+    Look("the same privacy", "#AA4499", line=(0, (4, 2))),
+)
 
 
 @style.styled
@@ -77,7 +83,7 @@ def information_of_bits(context: Context) -> Figure:
     thetas = sorted(rows["theta"].unique())
     methods = style.ordered(rows["method"], style.METHODS)
     others = parts.having(rows, "ratio")
-    figure, axes = style.figure(3 if len(others) else 2, len(thetas), 5.9, sharey="row")
+    figure, axes = style.figure(3 if len(others) else 2, len(thetas), 5.9)
     for k, theta in enumerate(thetas):
         panel_rows = rows[rows["theta"] == theta]
         for i, y in ((0, "information"), (2, "ratio")):
@@ -92,16 +98,15 @@ def information_of_bits(context: Context) -> Figure:
         axes[1, k].set(xscale="log")
         for line in axes:
             line[k].set_xlabel("ε")
+    for row in axes[:2]:  # errors of formulas differ by orders of magnitude, so not the last
+        for axis in row[1:]:
+            axis.sharey(row[0])
     axes[1, 0].set_ylabel("F₁ / F₂")
     axes[0, 0].set_ylabel("F(θ), the same number ε")
     if len(axes) > 2:
-        axes[2, 0].set_ylabel("printed / right F₂, F₃")
+        axes[2, 0].set_ylabel("% off the right F₂, F₃\n(own axis for each θ)")
     entries = [parts.key(style.look(name).label, style.look(name)) for name in methods]
-    ink = style.look("quadrature")
-    entries += [
-        parts.key("F₁ / F₂ at the same number", ink, ls="-"),
-        parts.key("F₁ / F₂ at the same privacy", ink, ls=(0, (4, 2))),
-    ]
+    entries += [parts.key(f"F₁ / F₂ at {look.label}", look) for look in COMPARED]
     figure.legend(handles=entries, loc="outside upper center", ncols=3)
     style.heading(figure, "Alparslan 2023, Figure 4.4 (first row) and what it compares")
     return figure
@@ -119,20 +124,20 @@ def _first_to_second(axis: Axes, rows: pd.DataFrame) -> None:
     at = first.index.to_numpy(float)
     places = second.index.to_numpy(float)
     mu = matched_mu(pd.Series(at))
-    for x, words, line in ((at, "the same number", "-"), (mu, "the same privacy", (0, (4, 2)))):
+    for x, look in zip((at, mu), COMPARED, strict=True):
         inside = (x >= places.min()) & (x <= places.max())
         logs = np.interp(np.log(x[inside]), np.log(places), np.log(second.to_numpy()))
         ratio = first.to_numpy()[inside] / np.exp(logs)
-        axis.plot(at[inside], ratio, color=style.INK, ls=line, lw=1.1, label=words)
+        axis.plot(at[inside], ratio, color=look.colour, ls=look.line, lw=1.1, label=look.label)
 
 
 def _ratios(rows: pd.DataFrame) -> pd.Series[float]:
-    """Printed formulas, and what is exact, relative to the right normal approximation."""
+    """By how many % printed formulas, and what is exact, are off the normal approximation."""
     place = pd.MultiIndex.from_frame(rows[["theta", "epsilon"]])
     normal = rows[rows["method"] == "noisy_mean"].groupby(["theta", "epsilon"])["information"]
     exact = rows["information"] / normal.mean().reindex(place).to_numpy()
     printed = rows.get("published_formula", pd.Series(math.nan, rows.index)) / rows["information"]
-    return printed.where(rows["method"] != "binomial_mean", exact)
+    return 100 * (printed.where(rows["method"] != "binomial_mean", exact) - 1)
 
 
 def matched_mu(epsilon: pd.Series[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

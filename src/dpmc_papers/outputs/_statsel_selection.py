@@ -30,7 +30,11 @@ PUBLISHED = ("selected-as_published", "fixed_split")
 # Ways to choose a statistic: other releases make the same choices.
 CHOICES = ("selected-as_published", "selected-mean_log")
 THICK, THIN = 1.8, 0.7
-PANELS = ("mean squared error", "relative to |x| once", "selected power a")
+PANELS = (
+    "mean squared error",
+    "relative to |x| once",
+    "selected power a:\nboxes as coloured above",
+)
 
 
 @style.styled
@@ -129,4 +133,6 @@ def _boxes(axis: Axes, rows: pd.DataFrame) -> None:
                 line.set(color=style.INK if part == "medians" else look.colour, linewidth=0.8)
         for patch in drawn["boxes"]:
             patch.set(facecolor=look.colour, alpha=0.4)
+    for edge in np.array(thetas[:-1]) + step / 2:
+        axis.axvline(edge, color="#e6e6e6", lw=0.5, zorder=0)
     axis.set_ylim(0, None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
@@ -20,7 +19,7 @@ PUBLISHED = {
     ("minibatch_penalty", "rdp_truncated"), ("minibatch_penalty", "poisson_pair"),
 }  # fmt: skip
 SAME = 0.02  # curves closer than this share of each other are one
-METHODS = ("dp_penalty", "minibatch_penalty", "dp_hmc", "dp_barker")
+METHODS = ("dp_penalty", "dp_barker", "dp_hmc", "minibatch_penalty")
 LOG_SCALE = ("dp_barker",)
 # Published accountants first; the same kind of accounting has the same colour everywhere.
 ACCOUNTANTS = {
@@ -46,8 +45,7 @@ THEOREMS = {
 }
 NO_BOUND: Any = (0, (1, 1.4))
 THICK, THIN = 2.0, 0.8
-FINAL: Any = (0, (5, 2))
-SETTINGS = {"": "text", "final": "final code"}
+SETTINGS = {"": "settings of the text", "final": "settings of the final code"}
 FEW = 8  # points of a curve that are marked, so that nobody reads more into it
 
 
@@ -56,21 +54,28 @@ def figure6_1(context: Context) -> Figure:
     """Draw how many iterations each accountant allows against epsilon.
 
     Reads curves of ``figure6_1``: columns label, method, accountant, upper_bound, epsilon and
-    num_iterations. A label is a setting of its method. One panel per method; colours are
-    accountants. Thick curves are those of the thesis, thin ones additions; dashed ones have the
-    settings of the final code, and are left out where they coincide with the others. Dotted curves
-    are counts of accountants that prove no upper bound [Räisä 2021, Figure 6.1]. The panel of
-    DP-Barker and the curves of `rdp_integer`, `rdp`, `subsampled`, `barker_rdp` and `barker_pld`
-    are additions.
+    num_iterations. A label is a setting of its method. One panel per label, those of a method in
+    one row with one axis; colours are accountants. A setting of the final code with the same curves
+    as that of the text has no panel. Thick curves are those of the thesis, thin ones additions.
+    Dotted curves are counts of accountants that prove no upper bound [Räisä 2021, Figure 6.1]. The
+    panel of DP-Barker and the curves of `rdp_integer`, `rdp`, `subsampled`, `barker_rdp` and
+    `barker_pld` are additions.
     """
     curves = context.curve("figure6_1")
-    present = set(curves["method"])
-    methods = [m for m in METHODS if m in present] + sorted(present - set(METHODS))
-    rows = -(-len(methods) // 2)
-    figure, axes = style.figure(rows, min(2, len(methods)), 0.3 + 3.1 * rows)
-    for axis, method in zip(axes.flat, methods, strict=False):
-        _panel(axis, curves[curves["method"] == method], method)
-    for axis in axes.flat[len(methods) :]:
+    methods = style.ordered(curves["method"], dict.fromkeys(METHODS, style.look("dp_hmc")))
+    shown = [label for method in methods for label in _settings(curves, method)]
+    rows = -(-len(shown) // 2)
+    figure, axes = style.figure(rows, min(2, len(shown)), 0.4 + 2.4 * rows)
+    tops: dict[str, Axes] = {}
+    for axis, label in zip(axes.flat, shown, strict=False):
+        of_label = curves[curves["label"] == label]
+        method = str(of_label["method"].iloc[0])
+        if method in tops:
+            axis.sharey(tops[method])
+        _panel(axis, of_label, method)
+        tops.setdefault(method, axis)
+        axis.set_title(_title(label, method, shown))
+    for axis in axes.flat[len(shown) :]:
         axis.set_axis_off()
     for row in axes:
         row[0].set_ylabel("iterations")
@@ -78,79 +83,47 @@ def figure6_1(context: Context) -> Figure:
     return figure
 
 
+def _settings(curves: pd.DataFrame, method: str) -> list[str]:
+    """Labels of a method, without those whose curves are those of the first."""
+    first, *others = dict.fromkeys(curves.loc[curves["method"] == method, "label"])
+    same = curves[curves["label"] == first]
+    return [first, *(x for x in others if not _coincide(curves[curves["label"] == x], same))]
+
+
+def _title(label: str, method: str, shown: Sequence[str]) -> str:
+    """Name of a method, with its settings where there are several."""
+    rest = label.partition("-")[2]
+    several = sum(other.partition("-")[0] == label.partition("-")[0] for other in shown) > 1
+    words = f", {SETTINGS.get(rest, rest.replace('_', ' '))}" if several else ""
+    return style.look(method).label + words
+
+
 def _panel(axis: Axes, curves: pd.DataFrame, method: str) -> None:
-    """Draw every curve of one method, with its legend."""
-    logarithmic = method in LOG_SCALE
-    axis.set_yscale("log" if logarithmic else "linear")
-    labels = list(dict.fromkeys(curves["label"]))
+    """Draw every curve of one setting, with a legend where curves of counts leave room."""
     present = set(curves["accountant"])
-    ordered = [a for a in ACCOUNTANTS if a in present] + sorted(present - set(ACCOUNTANTS))
-    further = []
-    for label in labels:
-        for accountant in ordered:
-            same = curves["accountant"] == accountant
-            curve = curves[(curves["label"] == label) & same].sort_values("epsilon")
-            first = curves[(curves["label"] == labels[0]) & same].sort_values("epsilon")
-            if curve.empty or (label != labels[0] and _coincide(curve, first)):
-                continue
-            if label != labels[0]:
-                further.append(label)
-            _curve(axis, curve, method, accountant, label != labels[0])
-    handles = [_entry(method, a, curves[curves["accountant"] == a]) for a in ordered]
-    for label in labels[1:]:
-        drawn_too = label in further
-        words = f"dashed: {_setting(label)}" if drawn_too else f"{_setting(label)}: the same"
-        line = FINAL if drawn_too else ""
-        handles.append(Line2D([], [], color=style.INK, lw=THIN, ls=line, label=words))
-    axis.set_title(style.look(method).label)
+    for accountant in [a for a in ACCOUNTANTS if a in present] + sorted(present - set(ACCOUNTANTS)):
+        curve = curves[curves["accountant"] == accountant].sort_values("epsilon")
+        proved = bool(curve["upper_bound"].all())
+        theorem = THEOREMS.get((method, accountant), "")
+        remarks = ", ".join(part for part in (theorem, "" if proved else "no bound") if part)
+        look = ACCOUNTANTS.get(accountant) or style.look(accountant)
+        axis.plot(
+            curve["epsilon"], curve["num_iterations"], color=look.colour,
+            ls="-" if proved else NO_BOUND, zorder=2 if proved else 3,
+            lw=THICK if (method, accountant) in PUBLISHED else THIN,
+            marker="o" if len(curve) <= FEW else "", ms=2.5,
+            label=look.label + (f" ({remarks})" if remarks else ""),
+        )  # fmt: skip
+    logarithmic = method in LOG_SCALE
+    axis.set(yscale="log" if logarithmic else "linear", xlabel="ε")
     axis.set_xlim(0, 1.02 * curves["epsilon"].max())
     axis.set_ylim(*((1, None) if logarithmic else (0, None)))
-    axis.set_xlabel("ε")
-    # Below the panel: curves fill every corner of it.
-    axis.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=1)
+    axis.legend(loc="lower right" if logarithmic else "upper left")
 
 
 def _coincide(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Whether two curves are the same but for what nobody can see."""
-    if len(one) != len(other):
-        return False
-    a, b = (np.asarray(curve["num_iterations"], dtype=float) for curve in (one, other))
-    return bool(np.all(np.abs(a - b) <= SAME * max(float(b.max()), 1.0)))
-
-
-def _curve(axis: Axes, curve: pd.DataFrame, method: str, accountant: str, further: bool) -> None:
-    proved = bool(curve["upper_bound"].all())
-    width = THICK if (method, accountant) in PUBLISHED else THIN
-    line = (FINAL if further else "-") if proved else NO_BOUND
-    look: dict[str, Any] = {"ls": line, "zorder": 2 if proved else 3}
-    counts = curve["num_iterations"]
-    if axis.get_yscale() == "log":
-        counts = counts.where(counts > 0)
-    marker = "o" if len(curve) <= FEW else ""
-    name = f"{curve['label'].iloc[0]}, {accountant}"
-    axis.plot(
-        curve["epsilon"], counts, color=_look(accountant).colour, lw=THIN if further else width,
-        marker=marker, ms=2.5, label=name, **look,
-    )  # fmt: skip
-
-
-def _entry(method: str, accountant: str, curves: pd.DataFrame) -> Line2D:
-    """Legend entry of an accountant: name, theorem, and whether it proves a bound."""
-    proved = bool(curves["upper_bound"].all())
-    name = _look(accountant).label
-    theorem = THEOREMS.get((method, accountant), "")
-    remarks = [part for part in (theorem, "" if proved else "no bound") if part]
-    text = name + (f" ({', '.join(remarks)})" if remarks else "")
-    line = "-" if proved else NO_BOUND
-    width = THICK if (method, accountant) in PUBLISHED else THIN
-    return Line2D([], [], color=_look(accountant).colour, ls=line, lw=width, label=text)
-
-
-def _look(accountant: str) -> Look:
-    return ACCOUNTANTS.get(accountant) or style.look(accountant)
-
-
-def _setting(label: str) -> str:
-    """What a label says beyond its algorithm."""
-    rest = label.partition("-")[2]
-    return f"settings: {SETTINGS.get(rest, rest.replace('_', ' ').replace('-', ', '))}"
+    """Whether curves of two settings are the same but for what nobody can see."""
+    both = one.merge(other, on=["accountant", "epsilon"], suffixes=("", "_other"))
+    apart = (both["num_iterations"].astype(float) - both["num_iterations_other"]).abs()
+    largest = both.groupby("accountant")["num_iterations_other"].transform("max").clip(lower=1)
+    return len(both) == len(one) and bool((apart <= SAME * largest).all())

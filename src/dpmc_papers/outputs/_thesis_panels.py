@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from dpmc.types import DpmcError
 from dpmc_papers.pipeline.results import Context
@@ -47,7 +46,8 @@ def grid(
     share = "row" if top is not None else False
     if top is not None and rows[metric].max() > top:
         top = 1.03 * rows[metric].max()
-    figure, axes = style.figure(height, columns, 0.65 + 1.85 * height, sharey=share)
+    each = 1.98 if columns == 1 else 1.85
+    figure, axes = style.figure(height, columns, 0.65 + each * height, sharey=share)
     epsilons = sorted(rows["epsilon"].dropna().unique()) if aligned else None
     lines = 0
     for axis, problem in zip(axes.flat, problems, strict=False):
@@ -108,16 +108,10 @@ def finish(axes: Any, used: int, ylabel: str, lines: int = 0) -> None:
             axis.set_axis_off()
             continue
         axis.set_ylabel(ylabel if k % columns == 0 else "")
-        axis.set_xlabel(epsilon_label(lines, columns) if k + columns >= used else "")
-
-
-def epsilon_label(lines: int, columns: int = 1) -> str:
-    """Label of an axis of epsilon, with `lines` of numbers below its ticks.
-
-    In more than two `columns` of panels it has two lines.
-    """
-    words = "ε asked for; beside marks: ε that holds" if lines else "ε asked for, and that holds"
-    return words.replace("; ", ";\n") if columns > 2 else words
+        last = (
+            columns == 1 or k + columns >= used
+        )  # numbers below a wide panel are far from the last
+        axis.set_xlabel(panels.epsilon_label(lines, columns) if last else "")
 
 
 def legend(figure: Figure, looks: dict[str, Look], exact: int, columns: int) -> None:
@@ -134,15 +128,6 @@ def heading(figure: Figure, context: Context, name: str, note: str = "as publish
     settings = {"text": "settings of the text", "final": "FINAL code"}
     told = [words for key, words in settings.items() if key in experiments]
     style.heading(figure, ", ".join([f"Räisä 2021, {name}", note, *told]))
-
-
-def markers(figure: Figure, shapes: dict[str, Look]) -> None:
-    """Draw the legend of the markers in panels of guarantees, below all panels."""
-    marks: dict[str, Any] = {"color": style.INK, "ls": "", "ms": 3.5, "mfc": "white"}
-    handles = [Line2D([], [], marker=s.marker, label=s.label, **marks) for s in shapes.values()]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), title="guarantee of"
-    )
 
 
 def only(context: Context) -> pd.DataFrame:

@@ -25,9 +25,9 @@ from dpmc_papers.outputs import (
 )
 from dpmc_papers.outputs import _regression as parts
 from dpmc_papers.outputs._printed import Printed
-from dpmc_papers.outputs._statsel import interval
+from dpmc_papers.outputs._statsel import MEANS, interval
 from dpmc_papers.pipeline.results import Context
-from dpmc_papers.plots import drawn, style
+from dpmc_papers.plots import drawn, panels, style
 
 table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
@@ -55,6 +55,8 @@ table_prior_bound = _statsel_tables.table_prior_bound
 BASE = "mcmc_fixed_s"  # the method that others are compared with
 NO_DATA = "The data of this figure are not available."
 
+# Of lines, none of which is that of another.
+PATTERNS: tuple[Any, ...] = ("-", (0, (1, 2)), (0, (5, 1.5)), (0, (6, 1.2, 1.2, 1.2)))
 MMD_KERNELS = {
     "mmd_squared": "width 0.1",
     "mmd_squared_median": "median width",
@@ -90,7 +92,7 @@ def figure_profiles(context: Context) -> Figure:
                     [at], [place - 0.36], "o", color=style.INK, mfc="none", ms=4, mew=0.8,
                     label="printed",
                 )  # fmt: skip
-            axis.set_title(f"{context.problem_label(problem)}, J = {count}")
+            axis.set_title(f"{context.problem_label(problem)}, J = {count:g}")
             axis.set_xlabel("test error" if i == len(problems) - 1 else "")
         _beside(axes[i], of_problem)
     names = [style.look(name).label.replace("Bayes-fixedS-fast", "Bayes-\nfixedS-fast")
@@ -150,7 +152,7 @@ def _beside(axes: Sequence[Axes], rows: pd.DataFrame) -> None:
             axis.axvline(value, color=style.INK, lw=0.9, ls=(0, (1, 2)), zorder=0)
         else:
             axis.annotate(
-                f"← least squares: {value:.0e}" if value > 1e-12 else "← least squares: 0",
+                f"← least squares: {value:.0e}" if value > 1e-12 else "← least squares: 0 (leak)",
                 (0.03, 0.01), xycoords="axes fraction", fontsize=7,
             )  # fmt: skip
         drawn.record(axis, "least squares", value, np.nan)
@@ -161,37 +163,35 @@ def figure_slopes(context: Context) -> Figure:
     """Draw the numbers of Table 7.1 as printed, rerun, and rerun with valid privacy.
 
     Reads runs of the experiment ``real_data``, and the printed numbers. One row per problem, one
-    column per number of nodes: mean test errors, one line per method.
+    column per number of nodes: mean test errors with their 90 % intervals, one line per method.
     """
     rows, numbers = context.metrics, Printed(context.published, "T-7.1")
-    problems = context.problems(rows)
+    problems = parts.available(context)
+    if not problems:
+        return style.note(NO_DATA)
     nodes = sorted(rows["num_nodes"].unique())
     looks = parts.looks(rows)
-    ends = {look.label: name for name, look in looks.items()}
-    height = 0.8 + 1.75 * len(problems)
+    labels = {name: [f"{name}-{variant}" for variant in ("authors", "correct")] for name in looks}
+    height = 0.9 + 1.75 * len(problems)
     figure, axes = style.figure(len(problems), len(nodes), height, sharey="row")
-    for i, problem in enumerate(problems):
-        of_problem = rows[(rows["problem"] == problem)]
-        for j, count in enumerate(nodes):
-            axis, cell = axes[i, j], of_problem[of_problem["num_nodes"] == count]
-            values = {
-                look.label: [
-                    numbers.value(problem=problem, method=name, num_nodes=count),
-                    _slopes.means(_of(cell, name, "authors"), "mse"),
-                    _slopes.means(_of(cell, name, "correct"), "mse"),
-                ]
-                for name, look in looks.items()
-            }
-            _slopes.lines(axis, values, ends)
-            axis.set(yscale="log", title=f"{context.problem_label(problem)}, J = {count}")
-            _slopes.columns(axis, ["printed", "rerun", "valid"])
-            if parts.unavailable(of_problem):
-                _slopes.absent(axis)
-        axes[i, 0].set_ylabel("test error")
+    for row, problem in zip(axes, problems, strict=True):
+        of_problem = rows[rows["problem"] == problem]
         private = of_problem[~of_problem["method"].isin(parts.EXACT)]
-        _slopes.privacy(axes[i], private, "authors", "correct")
-    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
-    style.heading(figure, "Table 7.1: printed, rerun as the public code, with valid privacy")
+        for axis, count in zip(row, nodes, strict=True):
+            printed = {
+                name: numbers.value(problem=problem, method=name, num_nodes=count) for name in looks
+            }
+            cell = of_problem[of_problem["num_nodes"] == count]
+            _slopes.draw(axis, cell, "mse", printed, labels, looks)
+            axis.set_title(f"{context.problem_label(problem)}, J = {count:g}")
+            _slopes.privacy(axis, private, "authors", "correct")
+        row[0].set(yscale="log", ylabel="test error")
+    for axis in axes[-1]:
+        axis.set_xlabel("ε: claimed by print,\nand that holds")
+    absent = [context.problem_label(n) for n in context.problems(rows) if n not in problems]
+    title = "Table 7.1: printed, rerun as the public code, with valid privacy"
+    parts.legend(figure, looks)
+    _slopes.heading(figure, absent, title)
     return figure
 
 
@@ -204,9 +204,9 @@ def figure_convergence(context: Context) -> Figure:
     """Draw whether chains on one release reach the same distribution from two starts.
 
     Reads runs of the experiment ``convergence``. One column per problem, against the number of
-    nodes: above, R-hat of two chains from two starts and, dotted, of the two halves of one chain
-    from the published start; below, their test errors relative to predicting zero, dotted from the
-    pooled start. Medians of releases, and quartiles.
+    nodes: above, R-hat of two chains from two starts, and of the two halves of one chain from the
+    published start; below, test errors of the two chains relative to predicting zero. Each has a
+    pattern of its own. Medians of releases, and quartiles.
     """
     rows = context.metrics.copy()
     problems = parts.available(context)
@@ -215,39 +215,35 @@ def figure_convergence(context: Context) -> Figure:
     for start in ("node", "pooled"):
         rows[f"relative_{start}"] = rows[f"mse_{start}"] / rows["mse_zero"]
     shown = {name: style.look(name) for name in parts.PROFILES if name in set(rows["variant"])}
-    dotted = {name: replace(look, line=(0, (1, 2))) for name, look in shown.items()}
-    figure, axes = style.figure(2, len(problems), 4.0, sharex=True, sharey="row")
-    panels = [
-        ("rhat", "rhat_node", "R-hat"),
-        ("relative_node", "relative_pooled", "test error / error of zero"),
+    marks: dict[str, Any] = {"ls": "", "ms": 3.5, "mew": 0.4, "mec": "white"}
+    handles = [
+        Line2D([], [], color=k.colour, marker=k.marker, label=k.label, **marks)
+        for k in shown.values()
+    ]
+    figure, axes = style.figure(2, len(problems), 4.2, sharey="row")
+    metrics = [
+        ("R-hat", "linear", {"rhat": "two chains, two starts", "rhat_node": "halves of one chain"}),
+        (
+            "test error / error of zero",
+            "log",
+            {"relative_node": "published start", "relative_pooled": "pooled start"},
+        ),
     ]
     for axis, problem in zip(axes[0], problems, strict=True):
         axis.set_title(context.problem_label(problem))
-    for row, (solid, dots, name) in zip(axes, panels, strict=True):
-        for axis, problem in zip(row, problems, strict=True):
-            panel_rows = rows[rows["problem"] == problem]
-            parts.lines(axis, panel_rows, "num_nodes", solid, shown, hue="variant", centre="median")
-            parts.lines(axis, panel_rows, "num_nodes", dots, dotted, hue="variant", centre="median")
-            axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
-            axis.set(
-                yscale="linear" if name == "R-hat" else "log",
-                xticks=sorted(rows["num_nodes"].unique()),
-            )
-        row[0].set_ylabel(name)
-    for axis in axes[1]:
-        axis.set_xlabel("J")
-    handles = [
-        Line2D([], [], color=k.colour, marker=k.marker, ms=3.5, mew=0.4, mec="white", label=k.label)
-        for k in shown.values()
-    ]
+    patterns = iter(PATTERNS)
     grey: dict[str, Any] = {"color": style.GREY, "lw": 1.1}
-    dashed: Any = (0, (1, 2))
-    handles += [
-        Line2D([], [], label="above: two chains, two starts", **grey),
-        Line2D([], [], ls=dashed, label="above: halves of one chain", **grey),
-        Line2D([], [], label="below: published start", **grey),
-        Line2D([], [], ls=dashed, label="below: pooled start", **grey),
-    ]
+    for row, (name, scale, columns) in zip(axes, metrics, strict=True):
+        for (column, words), line in zip(columns.items(), patterns, strict=False):
+            looks = {key: replace(look, line=line) for key, look in shown.items()}
+            handles.append(Line2D([], [], ls=line, label=f"{name.split(' /')[0]}: {words}", **grey))
+            for axis, problem in zip(row, problems, strict=True):
+                panel_rows = rows[rows["problem"] == problem]
+                parts.lines(axis, panel_rows, "num_nodes", column, looks, hue="variant")
+        for axis in row:
+            axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
+            axis.set(yscale=scale, xlabel="nodes J", xticks=sorted(rows["num_nodes"].unique()))
+        row[0].set_ylabel(name)
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     style.heading(figure, "MCMC-normalX: do chains reach one distribution?")
     return figure
@@ -266,8 +262,8 @@ def figure7_1(context: Context) -> Figure:
     chains = rows["method"].isin(parts.CHAINS)
     rows["loss"] = rows["prediction"].where(~chains, rows["prediction_over_draws"])
     metrics = {"loss": "prediction error", "estimation": "estimation error"}
-    figure = _errors(rows, metrics, "mean")
-    style.heading(figure, "Alparslan 2023, Figure 7.1, as the public code; ε that holds by name")
+    figure = _errors(rows, metrics, MEANS)
+    style.heading(figure, "Alparslan 2023, Figure 7.1, as the public code")
     return figure
 
 
@@ -286,7 +282,7 @@ def figure7_1_draws(context: Context) -> Figure:
         rows[f"{metric}_ratio"] = parts.ratios(rows, metric, base)
     metrics = {f"{metric}_ratio": f"{words} / that of\n{style.look(base).label}"
                for metric, words in names.items()}  # fmt: skip
-    figure = _errors(rows[rows["method"] != base], metrics, "median")
+    figure = _errors(rows[rows["method"] != base], metrics, panels.MEDIANS)
     for axis in figure.axes:
         axis.axhline(1, color=style.GREY, lw=0.6, zorder=0)
     title = f"Figure 7.1, CORRECT noise: relative to {style.look(base).label}, same data set"
@@ -294,13 +290,20 @@ def figure7_1_draws(context: Context) -> Figure:
     return figure
 
 
-def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
-    panels = [
-        (rows[rows["dim"] == dim], metric, f"d = {dim}", label)
+def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: panels.Centre) -> Figure:
+    shown = [
+        (rows[rows["dim"] == dim], metric, f"d = {dim:g}", label)
         for dim in sorted(rows["dim"].unique())
         for metric, label in metrics.items()
     ]
-    return parts.against_epsilon(panels, parts.looks(rows), centre)
+    return parts.against_epsilon(shown, _joined(rows, centre), centre, ["log"] * len(shown))
+
+
+def _joined(rows: pd.DataFrame, centre: panels.Centre) -> dict[str, style.Look]:
+    """How methods are drawn: means are joined by lines, medians of several data sets are not."""
+    joined = centre is MEANS
+    looks = parts.looks(rows)
+    return looks if joined else {k: replace(look, line="none") for k, look in looks.items()}
 
 
 @style.styled
@@ -320,10 +323,10 @@ def figure7_2(context: Context) -> Figure:
         shown["mcmc_bs-augmented"] = style.Look("MCMC-B&S, augmented", "#56B4E9", "P", base.line)
     for axis, count in zip(axes.flat, nodes, strict=True):
         panel_rows = rows[rows["num_nodes"] == count]
-        parts.lines(axis, panel_rows, "dim", "microseconds", shown, hue="drawn", centre="median")
-        axis.set(yscale="log", xlabel="d", title=f"J = {count}")
+        parts.lines(axis, panel_rows, "dim", "microseconds", shown, hue="drawn")
+        axis.set(yscale="log", xlabel="d", title=f"J = {count:g}")
     axes[0, 0].set_ylabel("µs per iteration")
-    parts.legend(figure, shown, 3)
+    parts.legend(figure, shown)
     style.heading(figure, "Alparslan 2023, Figure 7.2: time of an iteration")
     return figure
 
@@ -335,21 +338,22 @@ def figure7_3(context: Context) -> Figure:
     Reads runs of the experiment ``simulated_once``. One row per kernel, one column per number of
     nodes: squared MMD, means of runs [alparslan2023thesis, Figure 7.3].
     """
-    figure = _discrepancies(context.metrics, "mean")
-    style.heading(figure, "Alparslan 2023, Figure 7.3, as the public code; ε that holds by name")
+    figure = _discrepancies(context.metrics, MEANS, "linear")
+    style.heading(figure, "Alparslan 2023, Figure 7.3, as the public code")
     return figure
 
 
 @style.styled
 def figure7_3_draws(context: Context) -> Figure:
     """Draw the same as :func:`figure7_3`: medians and quartiles over data sets."""
-    figure = _discrepancies(context.metrics, "median")
+    figure = _discrepancies(context.metrics, panels.MEDIANS, "symlog")
     style.heading(figure, "Alparslan 2023, Figure 7.3 with CORRECT noise, several data sets")
     return figure
 
 
-def _discrepancies(rows: pd.DataFrame, centre: str) -> Figure:
+def _discrepancies(rows: pd.DataFrame, centre: panels.Centre, last: str) -> Figure:
     rows = rows[rows["dim"] == rows["dim"].min()]
-    shown = {name: look for name, look in parts.looks(rows).items() if name != "adassp"}
-    panels = [(rows, metric, name, "squared MMD") for metric, name in MMD_KERNELS.items()]
-    return parts.against_epsilon(panels, shown, centre, scale="symlog")
+    shown = _joined(rows, centre)
+    shown.pop("adassp", None)  # a point estimate
+    of_kernels = [(rows, metric, name, "squared MMD") for metric, name in MMD_KERNELS.items()]
+    return parts.against_epsilon(of_kernels, shown, centre, ["symlog", "linear", last])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}
 GUIDELINE = 0.2
 MASSES = (0.9, 0.5)
 RANKS = {"best": ":", "median": "-", "worst": (0, (5, 1.5))}
-HELD = "ε asked for; beside marks: ε that holds"
 MOST = 3000  # points of a two-dimensional density estimate
 
 figure_held = _held.figure_held
@@ -61,7 +61,7 @@ def figure1(context: Context) -> Figure:
             panels.levels(axis, exact)
             count = max(count, len(exact))
             axis.set(ylabel=name, title=f"{context.problem_label(problem)}: {name}")
-            axis.set_xlabel(HELD if lines else "ε asked for, and that holds")
+            axis.set_xlabel(panels.epsilon_label(lines))
     handles = [*panels.legend_entries(looks, count), *panels.missing_entries(figure)]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     style.heading(figure, "Räisä, Koskela and Honkela 2021, Figure 1, as published")
@@ -73,8 +73,8 @@ def figure1_variants(context: Context) -> Figure:
     """Draw the variants of DP-SGLD and DP-SGNHT with the guarantee of each.
 
     Reads runs of the experiment ``comparison`` of methods with more than one variant. One row per
-    model; a panel of MMD per method, and the epsilon that each variant really has against the
-    epsilon it was asked for.
+    model, one panel of MMD per method; below it the epsilon that each variant really has where it
+    is not the one asked for.
     """
     rows = context.experiment("comparison")
     varied = rows.groupby("method")["variant"].transform("nunique") > 1
@@ -83,40 +83,35 @@ def figure1_variants(context: Context) -> Figure:
         return style.note("This run holds one variant of each method.")
     problems, methods = context.problems(rows), style.ordered(rows["method"], style.METHODS)
     looks = {v: style.look(v) for v in style.ordered(rows["variant"], style.VARIANTS)}
-    ratios = [1.25] * len(methods) + [1.0]
-    height = 0.9 + 2.2 * len(problems)
-    figure, axes = style.figure(len(problems), len(ratios), height, width_ratios=ratios)
-    for i, problem in enumerate(problems):
+    height = 0.9 + 2.5 * len(problems)
+    figure, axes = style.figure(len(problems), len(methods), height, sharey="row")
+    for row, problem in zip(axes, problems, strict=True):
         panel_rows = rows[rows["problem"] == problem]
-        label = context.problem_label(problem)
         grid = sorted(panel_rows["epsilon"].dropna().unique())
-        for j, method in enumerate(methods):
-            axis, runs = axes[i, j], panel_rows[panel_rows["method"] == method]
+        for axis, method in zip(row, methods, strict=True):
+            runs = panel_rows[panel_rows["method"] == method]
             present = {name: look for name, look in looks.items() if name in set(runs["variant"])}
             panels.boxes(axis, runs, "epsilon", "mmd", "variant", present, grid=grid)
+            lines = panels.held(axis, runs, "variant", present, grid)
             panels.levels(axis, context.exact(problem, "mmd"))
-            axis.set(title=f"{label}:\n{style.look(method).label}", xlabel="ε asked for")
-            axis.set_ylim(0, 1.05 * panel_rows["mmd"].max())
-            axis.set_ylabel("MMD" if j == 0 else "")
-        markers = {method: style.look(method) for method in methods}
-        panels.guarantees(axes[i, -1], panel_rows, "method", markers, "variant", looks)
-        axes[i, -1].set_title(f"{label}:\nguarantee")
+            names = f"{context.problem_label(problem)}: {style.look(method).label}"
+            axis.set(title=f"{names}\n({_counts(runs, present)})")
+            axis.set_xlabel(panels.epsilon_label(lines))
+        row[0].set(ylabel="MMD", ylim=(0, 1.05 * panel_rows["mmd"].max()))
     exact = len(context.exact(problems[0], "mmd"))
-    handles = [
-        *panels.legend_entries(looks, exact),
-        *[_marker_entry(method) for method in methods],
-        Line2D([], [], color=style.GREY, lw=0.8, label="guarantee: ε asked for"),
-        *panels.missing_entries(figure),
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    handles = [*panels.legend_entries(looks, exact), *panels.missing_entries(figure)]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
     style.heading(figure, "Variants of Figure 1 and the ε that holds for each")
     return figure
 
 
-def _marker_entry(method: str) -> Line2D:
-    look = style.look(method)
-    marks: dict[str, Any] = {"color": style.INK, "marker": look.marker, "ls": "", "ms": 3.2}
-    return Line2D([], [], mfc="white", label=f"guarantee: {look.label}", **marks)
+def _counts(runs: pd.DataFrame, looks: Mapping[str, style.Look]) -> str:
+    """How many runs a box of each variant has."""
+    counts = runs.groupby("variant")["replicate"].nunique()
+    told = [f"{look.label} {counts[name]}" for name, look in looks.items()]
+    if len(set(counts.drop("as_published", errors="ignore"))) == 1:
+        told = [told[0], f"others {counts.iloc[-1]}"]
+    return f"runs a box: {counts.iloc[0] if len(set(counts)) == 1 else ', '.join(told)}"
 
 
 @style.styled

@@ -79,8 +79,7 @@ def figure6_7(context: Context) -> Figure:
     figure, axes = style.figure(1, 3, 2.7)
     for axis, metric in zip(axes.flat, CIRCLE_METRICS, strict=True):
         lines = parts.panel(axis, context, panel_rows, metric, looks)
-        axis.set_title(CIRCLE_METRICS[metric])
-        axis.set_xlabel("ε" if not lines else parts.epsilon_label(lines, 3))
+        axis.set(ylabel=CIRCLE_METRICS[metric], xlabel=panels.epsilon_label(lines, 3))
     middle = axes[0, 1]
     most = panel_rows["ratio_clip_fraction"].max()
     if most < parts.GUIDELINE / 2:
@@ -152,7 +151,7 @@ def figure_variants(context: Context) -> Figure:
     algorithms = parts.looks_of(rows)
     looks = {v: style.look(v) for v in style.ordered(rows["variant"], style.VARIANTS)}
     height = 0.8 + 1.65 * len(problems)
-    figure, axes = style.figure(len(problems), len(algorithms), height, sharex="col", sharey=True)
+    figure, axes = style.figure(len(problems), len(algorithms), height, sharex=True, sharey=True)
     capped = False
     for i, problem in enumerate(problems):
         for axis, (name, shape) in zip(axes[i], algorithms.items(), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from scipy.optimize import linear_sum_assignment
 
-from dpmc.types import UNAVAILABLE
 from dpmc_papers.config.grids import algorithm
 from dpmc_papers.data import mixture_rows
-from dpmc_papers.outputs import _dpsep_tables, _held, _slopes
+from dpmc_papers.outputs import _dpsep_tables, _held, _regression, _slopes
 from dpmc_papers.outputs._printed import Printed
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels, style
@@ -57,7 +57,7 @@ def figure1(context: Context) -> Figure:
         for epsilon in (1.0, 5.0, 50.0):
             chosen = rows[(rows["label"] == f"dp_sep-{variant}") & (rows["epsilon"] == epsilon)]
             shown.append((f"{name}, ε = {epsilon:g}", chosen))
-    figure, axes = style.figure(3, 3, 6.4, sharex=True, sharey=True)
+    figure, axes = style.figure(3, 3, 6.6, sharex=True, sharey=True)
     for axis, (title, runs) in zip(axes.flat, shown, strict=True):
         _panel(axis, title, runs, parts)
     for axis in axes[-1]:
@@ -92,11 +92,12 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
         names = np.empty(len(means), dtype=int)
         names[fitted] = true
         nearest = names[np.argmin(squares, axis=1)]
-        _remarks(axis, means, covariances, parts.means[true][np.argsort(fitted)])
+        told = _remark(means, covariances, parts.means[true][np.argsort(fitted)])
         if first["epsilon"] > 0:
             held = first["guarantee_epsilon"]
             if abs(held - first["epsilon"]) > panels.TOLERANCE * first["epsilon"]:
-                title = f"{title}:\nreally {_number(held)}"
+                title = f"{title}: really {_number(held)}"
+        title = f"{title}\n{told}"
         for mean, covariance in zip(means[:, :2], covariances[:, :2, :2], strict=True):
             axis.add_patch(_ring(mean, covariance))
             axis.plot(*mean, "+", color="black", ms=4, mew=0.8)
@@ -106,15 +107,14 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
     axis.set_title(title)
 
 
-def _remarks(axis: Axes, means: Any, covariances: Any, truth: Any) -> None:
-    """Say in a panel what its rings do not show by themselves."""
+def _remark(means: Any, covariances: Any, truth: Any) -> str:
+    """What rings do not show by themselves."""
     gaps = means[:, :2] - truth[:, :2]
     inverses = np.linalg.inv(covariances[:, :2, :2])
     held = np.einsum("ki,kij,kj->k", gaps, inverses, gaps) <= RADIUS**2
-    words = f"{int(held.sum())} of {len(held)} rings hold\ntheir true mean"
     if np.ptp(means[:, :2], axis=0).max() < np.ptp(truth[:, :2], axis=0).max() / 5:
-        words = f"all {len(means)} means\nat one place"
-    axis.annotate(words, (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=7)
+        return f"all {len(means)} means at one place"
+    return f"{int(held.sum())} of {len(held)} rings hold the truth"
 
 
 def _ring(mean: Any, covariance: Any) -> Ellipse:
@@ -176,6 +176,14 @@ def figure_networks(context: Context) -> Figure:
     return figure
 
 
+# Variants in names of lines, of which all others are as published.
+SHORT = {
+    "dp_valid": "(valid)",
+    "dp_valid_tuned": "(tuned)",
+    "intended": "(as intended)",
+    "clipped_true": "(really)",
+    "graves": "(new run)",
+}
 # Variants that are the rerun of what is printed.
 PRINTED = ("as_published", "graves")
 
@@ -213,8 +221,9 @@ def _network_entries(rows: pd.DataFrame) -> list[Line2D]:
 
 
 def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> str:
-    """Name of a line; the variant is in the colour."""
-    parts = [style.look(algorithm(label)).label]
+    """Name of a line, unlike that of every other."""
+    variant = label.partition("-")[2]
+    parts = [" ".join(filter(None, (style.look(algorithm(label)).label, SHORT.get(variant, ""))))]
     if experiment.endswith("public"):
         parts.append("public ranges")
     if not math.isnan(epsilon):
@@ -225,13 +234,13 @@ def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> s
     return ", ".join(parts)
 
 
+# Labels of the runs of a line in the second and in the third column.
 SLOPES = {
-    # Name of a line: what it is as published, and with valid privacy or really clipped.
-    "EP": ("ep", "as_published", ""),
-    "SEP": ("sep", "as_published", ""),
-    "SEP clipped": ("clipped_sep", "as_published", "clipped_true"),
-    "DP-SEP": ("dp_sep", "as_published", "dp_valid"),
-    "DP-SEP, valid privacy tuned": ("dp_sep", "as_published", "dp_valid_tuned"),
+    "ep": ("ep-as_published", ""),
+    "sep": ("sep-as_published", ""),
+    "clipped_sep": ("clipped_sep-as_published", ""),
+    "dp_sep": ("dp_sep-as_published", "dp_sep-dp_valid"),
+    "tuned": ("", "dp_sep-dp_valid_tuned"),
 }
 
 
@@ -239,45 +248,38 @@ SLOPES = {
 def figure_slopes(context: Context) -> Figure:
     """Draw the numbers of Tables 2 and 3 as printed, rerun, and rerun with valid privacy.
 
-    Reads runs of the experiment ``networks``, and the printed numbers. One panel per data set and
-    table, one line per method: above, root mean squared errors on test rows; below, test
-    log-likelihoods.
+    Reads runs of the experiment ``networks``, and the printed numbers. One row per data set, one
+    line per method: left, root mean squared errors on test rows; right, test log-likelihoods.
     """
     rows = context.experiment("networks")
+    every, rows = context.problems(rows), _slopes.available(rows)
     problems = context.problems(rows)
-    columns = min(3, len(problems))
-    half = math.ceil(len(problems) / columns)
-    figure, axes = style.figure(2 * half, columns, 0.9 + 1.5 * 2 * half)
-    ends = {name: method for name, (method, *_) in SLOPES.items()}
+    if not problems:
+        return style.note(NO_DATA)
+    looks = {name: style.look(name) for name in SLOPES if name != "tuned"}
+    tuned = style.look("dp_valid_tuned")
+    looks["tuned"] = replace(tuned, label="DP-SEP, tuned", marker="v", line="none")
+    figure, axes = style.figure(len(problems), 2, 0.9 + 1.45 * len(problems))
     tables = (("rmse", "T-2", "test RMSE", "log"), ("loglik", "T-3", "log-likelihood", "linear"))
-    for k, (metric, series, words, scale) in enumerate(tables):
+    for column, (metric, series, words, scale) in zip(axes.T, tables, strict=True):
         numbers = Printed(context.published, series, f"{series}-clipped", f"{series}-dp")
-        grid = axes[k * half : (k + 1) * half]
-        for axis in grid.flat[len(problems) :]:
-            axis.set_axis_off()
-        for place, (axis, problem) in enumerate(zip(grid.flat, problems, strict=False)):
+        for axis, problem in zip(column, problems, strict=True):
             here = rows[rows["problem"] == problem]
-            values = {
-                name: [
-                    numbers.value(problem=problem, algorithm=method),
-                    *(
-                        _slopes.means(here[here["label"] == f"{method}-{variant}"], metric)
-                        for variant in variants
-                    ),
-                ]
-                for name, (method, *variants) in SLOPES.items()
+            printed = {
+                name: numbers.value(problem=problem, algorithm=name)
+                for name in looks
+                if name != "tuned"
             }
-            _slopes.lines(axis, values, ends)
-            axis.set_title(f"Table {series[-1]}: {context.problem_label(problem)}")
-            axis.set_yscale(scale)
-            _slopes.columns(axis, ["printed", "rerun", "valid"])
-            axis.set_ylabel(words if place % columns == 0 else "")
-            if here["status"].str.startswith(UNAVAILABLE).all():
-                _slopes.absent(axis)
-            _slopes.privacy([axis], here[here["method"].str.startswith("dp_sep")],
-                            "as_published", "dp_valid")  # fmt: skip
-    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
-    style.heading(figure, "Tables 2 and 3: printed, rerun as published, with valid privacy")
+            _slopes.draw(axis, here, metric, printed, SLOPES, looks)
+            axis.set(title=f"Table {series[-1]}: {context.problem_label(problem)}", yscale=scale)
+            axis.set_ylabel(f"{words}\n({scale} axis)")
+            private = here[here["method"].str.startswith("dp_sep")]
+            _slopes.privacy(axis, private, "as_published", "dp_valid")
+        column[-1].set_xlabel("ε: claimed by print, and that holds")
+    absent = [context.problem_label(name) for name in every if name not in problems]
+    title = "Tables 2 and 3: printed, rerun as published, with valid privacy"
+    _regression.legend(figure, looks)
+    _slopes.heading(figure, absent, title)
     return figure
 
 
@@ -286,22 +288,21 @@ def figure_bound(context: Context) -> Figure:
     """Draw Theorem 4.1 with its correction and the true probability.
 
     Reads runs of the experiment ``perturbation``. Probability that KL(q || p) exceeds a, against a;
-    one row per size of the noise, one column per dimension. Dotted: noise of the same size on
-    natural parameters [vinaroz2022dpsep, Theorem 4.1].
+    one column per size of the noise, one row for the least and for the largest dimension. Bounds
+    above 1 say nothing and are beyond the axis. Dotted: noise of the same size on natural
+    parameters [vinaroz2022dpsep, Theorem 4.1].
     """
     rows = context.metrics
-    sizes, dims = sorted(rows["noise_sd"].unique()), sorted(rows["dim"].unique())
-    figure, axes = style.figure(
-        len(sizes), len(dims), 1.0 + 1.6 * len(sizes), sharex=True, sharey=True
-    )
+    sizes, dims = sorted(rows["noise_sd"].unique()), sorted({rows["dim"].min(), rows["dim"].max()})
+    figure, axes = style.figure(len(dims), len(sizes), 1.1 + 1.8 * len(dims), sharey=True)
     curves = (
         ("published_bound", "published bound", "#D55E00", "s", "-"),
         ("corrected_bound", "corrected bound, closed form", "#0072B2", "D", "-"),
         ("simulated_bound", "corrected bound, event simulated", "#56B4E9", "v", (0, (3, 1))),
         ("probability", "truth (simulated)", "#000000", "o", "-"),
     )
-    for i, size in enumerate(sizes):
-        for j, dim in enumerate(dims):
+    for i, dim in enumerate(dims):
+        for j, size in enumerate(sizes):
             axis = axes[i, j]
             panel_rows = rows[(rows["noise_sd"] == size) & (rows["dim"] == dim)]
             panel_rows = panel_rows.sort_values("threshold")
@@ -323,9 +324,8 @@ def figure_bound(context: Context) -> Figure:
                 ls=(0, (1, 2)), label="noise on natural parameters",
             )  # fmt: skip
             axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
-            axis.set(xscale="log", yscale="log", ylim=(1e-5, 1e3))
-            axis.set_title(f"d = {dim}, σ₂ = {size:g}")
-            axis.set_xlabel("a" if i == len(sizes) - 1 else "")
+            axis.set(xscale="log", yscale="log", ylim=(1e-5, 2), xlabel="a")
+            axis.set_title(f"d = {dim:g}, σ₂ = {size:g}")
         axes[i, 0].set_ylabel("P(KL ≥ a)")
     handles, _ = axes[0, 0].get_legend_handles_labels()
     ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7, "mfc": "none", "mew": 0.9}

@@ -8,7 +8,8 @@ counted, or are triangles, at the top.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,17 @@ from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 from matplotlib.patches import Patch
 
+from dpmc.types import DpmcError
 from dpmc_papers.plots import drawn
 from dpmc_papers.plots.style import GREY, INK, SMALLEST, Look, epsilon_text
 
 TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
 TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
+EXACT = "#c9c9c9"  # the band of exact samples
 NO_VALUE = "no value"
 NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
+CROWDED = 20  # grid points to the width of a page whose numbers do without the zero in front
 LEAST = 5  # runs that have quartiles
 MEDIAN_ALONE: dict[str, Any] = {"showbox": False, "showcaps": False, "whiskerprops": {"lw": 0}}
 
@@ -80,7 +84,27 @@ def boxes(
     axis.set_ylim(0, ceiling)
 
 
-def medians(
+@dataclass(frozen=True)
+class Centre:
+    """What stands for the runs of a group: a middle with a bar.
+
+    Parameters
+    ----------
+    middle, bar : str
+        Their names.
+    of : callable
+        From values to the middle and both ends of the bar.
+    """
+
+    middle: str
+    bar: str
+    of: Callable[[Any], Sequence[float]]
+
+
+MEDIANS = Centre("median", "quartile", lambda values: np.quantile(values, (0.5, 0.25, 0.75)))
+
+
+def centres(
     axis: Axes,
     table: pd.DataFrame,
     x: str,
@@ -88,28 +112,33 @@ def medians(
     hue: str,
     looks: Mapping[Any, Look],
     grid: Sequence[float] | None = None,
+    centre: Centre = MEDIANS,
     **marks: Any,
 ) -> None:
     """Draw medians of runs with bars at their quartiles, groups side by side at a grid point.
 
-    `marks` are for ``seaborn.pointplot``. Call it before an axis is made logarithmic: quartiles
-    would be those of logarithms.
+    Another `centre` draws other numbers. `marks` are for ``seaborn.pointplot``. An axis must be
+    made logarithmic later: the numbers would be those of logarithms.
     """
     import seaborn
 
+    if axis.get_yscale() != "linear":
+        raise DpmcError(f"the axis must be linear before it has centres, got {axis.get_yscale()}")
     grid = _grid(table, x) if grid is None else grid
     for name, look in looks.items():
-        groups = table[(table[hue] == name) & table[y].notna()].groupby(x)[y]
-        for words, share in (("median", 0.5), ("quartile", 0.25), ("quartile", 0.75)):
-            values = groups.quantile(share)
-            drawn.record(axis, f"{look.label}: {words}", values.index, values)
+        rows = table[(table[hue] == name) & table[y].notna()]
+        for value, group in rows.groupby(x)[y]:
+            middle, *ends = centre.of(group)
+            drawn.record(axis, f"{look.label}: {centre.middle}", value, middle)
+            drawn.record(axis, f"{look.label}: {centre.bar}", value, ends)
     options: dict[str, Any] = {
         "linestyles": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
-        "markeredgecolor": "white", "errorbar": ("pi", 50), "dodge": GROUP * (1 - 1 / len(looks)),
-        **marks,
+        "markeredgecolor": "white", "dodge": GROUP * (1 - 1 / len(looks)),
+        "errorbar": lambda values: tuple(centre.of(values)[1:]), **marks,
     }  # fmt: skip
     seaborn.pointplot(
-        table, **_by_group(axis, x, y, hue, looks, grid), estimator="median",
+        table, **_by_group(axis, x, y, hue, looks, grid),
+        estimator=lambda values: centre.of(values)[0],
         markers=[look.marker for look in looks.values()], **options,
     )  # fmt: skip
     _on_grid(axis, grid)
@@ -214,6 +243,8 @@ def held(
             continue
         drawn.record(axis, f"{style.label}: epsilon that holds", real.index, real)
         texts = tuple(epsilon_text(real[e]) if e in real.index else "" for e in grid)
+        if len(grid) > CROWDED * axis.get_position().width:
+            texts = tuple(text.removeprefix("0") for text in texts)
         lines.setdefault(texts, []).append(style)
     for k, (texts, styles) in enumerate(lines.items()):
         down = -TICK_LINE * (k + 1) - 6
@@ -226,6 +257,15 @@ def held(
             _line_mark(axis, style, -8 - 7 * (len(styles) - 1 - j), down - 4)
     axis.xaxis.labelpad = 4 + TICK_LINE * len(lines)
     return len(lines)
+
+
+def epsilon_label(lines: int, columns: int = 1) -> str:
+    """Label of an axis of epsilon, with `lines` of numbers below its ticks.
+
+    In more than two `columns` of panels it has two lines.
+    """
+    words = "ε asked for; beside marks: ε that holds" if lines else "ε asked for, and that holds"
+    return words.replace("; ", ";\n").replace(", ", ",\n") if columns > 2 else words
 
 
 def differs(real: pd.Series[float]) -> bool:
@@ -269,53 +309,18 @@ def points(
 
 
 def levels(axis: Axes, values: Sequence[float]) -> None:
-    """Draw a thin dashed line at each of `values`: what exact samples reach."""
+    """Draw a band from the least to the largest of `values`, which are those of exact samples."""
     drawn.record(axis, "exact sample", np.nan, list(values))
-    for value in values:
-        axis.axhline(value, color=GREY, lw=0.35, ls=(0, (8, 5)), zorder=0.5)
-
-
-def guarantees(
-    axis: Axes,
-    table: pd.DataFrame,
-    group: str,
-    groups: Mapping[str, Look],
-    hue: str,
-    looks: Mapping[str, Look],
-) -> None:
-    """Draw the epsilon that holds over the epsilon that was asked for, side by side.
-
-    `group` is the column of groups with a marker of their own, in `groups`; `hue` tells colours.
-    """
-    grid = sorted(table["epsilon"].dropna().unique())
-    pairs = [
-        (shape, style, table[(table[group] == name) & (table[hue] == kind)])
-        for name, shape in groups.items()
-        for kind, style in looks.items()
-    ]
-    pairs = [pair for pair in pairs if not pair[2].empty]
-    for i, asked in enumerate(grid):
-        axis.plot([i - GROUP / 2, i + GROUP / 2], [asked] * 2, color=GREY, lw=0.8, zorder=0)
-    for k, (shape, style, rows) in enumerate(pairs):
-        real = rows.groupby("epsilon")["guarantee_epsilon"].max()
-        drawn.record(axis, f"{shape.label}, {style.label}", real.index, real)
-        shift = (k - (len(pairs) - 1) / 2) * GROUP / max(1, len(pairs))
-        axis.plot(
-            [grid.index(asked) + shift for asked in real.index], real, shape.marker, ls="",
-            color=style.colour, ms=3.2, mfc="white", mew=0.9,
-        )  # fmt: skip
-    axis.set_xticks(range(len(grid)), [f"{asked:g}" for asked in grid])
-    axis.set_xlim(-0.5, len(grid) - 0.5)
-    axis.set(xlabel="ε asked for", ylabel="ε that holds", yscale="log")
+    if values:
+        axis.axhspan(min(values), max(values), color=EXACT, lw=0, zorder=0.5)
 
 
 def legend_entries(looks: Mapping[str, Look], exact: int = 0) -> list[Any]:
-    """Legend handles of boxes, and of the dashed lines of `exact` exact samples."""
+    """Legend handles of boxes, and of the band of `exact` exact samples."""
     handles: list[Any] = [
         Patch(facecolor=s.colour, alpha=0.6, edgecolor=s.colour, label=s.label)
         for s in looks.values()
     ]
     if exact:
-        line = {"color": GREY, "lw": 0.7, "ls": (0, (6, 3))}
-        handles.append(Line2D([], [], label=f"{exact} exact samples", **line))  # type: ignore[arg-type]
+        handles.append(Patch(facecolor=EXACT, label=f"{exact} exact samples"))
     return handles

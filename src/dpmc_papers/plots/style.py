@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -51,6 +50,8 @@ RC: dict[str, Any] = {
 }
 Arguments = ParamSpec("Arguments")
 SETTINGS: Any = {**mpl.rcParamsDefault, **RC}  # ours, whatever the user's are
+# Digits at ticks of a logarithmic axis, by how many times its beginning its end is at most.
+SUBS = {5: (1, 1.5, 2, 3, 4, 5, 7), 30: (1, 2, 5), 100: (1, 3)}
 GREY = "#767676"
 INK = "#222222"
 
@@ -266,10 +267,11 @@ def _plain_ticks(side: Axis) -> None:
         return
     low, high = sorted(side.get_view_interval())
     side.set_minor_formatter(NullFormatter())
-    if isinstance(side.get_major_locator(), LogLocator) and 0 < low < high < 70 * low:
-        subs = (1.0, 2.0, 5.0) if high > 4 * low else tuple(np.arange(1.0, 10.0, 1.0))
+    if isinstance(side.get_major_locator(), LogLocator) and 0 < low < high < 100 * low:
+        for reach, subs in SUBS.items():
+            if high < reach * low:
+                side.set_major_locator(LogLocator(subs=subs, numticks=12))
+                break
         if high < 1.8 * low:
             side.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-        else:
-            side.set_major_locator(LogLocator(subs=subs, numticks=12))
         side.set_minor_locator(NullLocator())

@@ -48,7 +48,7 @@ def test_figure6_3_shows_six_algorithms_on_four_bananas(figure_of):
         "Tempered banana, d = 10",
     ]  # fmt: skip
     for axis in axes:
-        assert len(axis.patches) == 6 * len(synthetic.EPSILONS)
+        assert len(axis.patches) == 6 * len(synthetic.EPSILONS) + 1  # the band of exact samples
         assert axis.get_ylim() == (0, 0.9)
     assert set(legend_of(figure)) == {
         "DP-penalty", "DP-penalty OCU+GWMH", "DP-HMC", "Minibatch penalty",
@@ -103,20 +103,20 @@ def test_figure_held_stands_over_the_real_guarantee(text, figure_of):
     assert len(axes) == 8
     assert all(axis.get_xscale() == "log" for axis in axes)
     runs = text.metrics.query(
-        "problem == 'flat_banana_2d' and label == 'dp_barker-pld' and epsilon == 4"
+        "problem == 'flat_banana_2d' and label == 'dp_barker-corrected' and epsilon == 4"
     )
     points = [bars.lines[0].get_xydata() for bars in axes[0].containers]
-    found = [point for curve in points for point in curve if point[0] == pytest.approx(1.2)]
+    found = [point for curve in points for point in curve if point[0] == pytest.approx(4)]
     assert any(point[1] == pytest.approx(runs["mmd"].median()) for point in found)
     names = legend_of(figure)
-    assert any(name.startswith("DP-Barker, PLD accounting (") for name in names)  # much clipped
+    assert any(name.startswith("DP-Barker, corrected (") for name in names)  # much clipped
     assert "DP-penalty" in names
     assert not any("no guarantee" in t.get_text() for axis in axes for t in axis.texts)
 
 
 def test_figure_held_sets_runs_without_a_guarantee_apart(text):
     rows = text.metrics.copy()
-    rows.loc[rows["label"] == "dp_barker-pld", "guarantee_epsilon"] = math.inf
+    rows.loc[rows["label"] == "dp_barker-corrected", "guarantee_epsilon"] = math.inf
     axes = shown(outputs.figure_held(dataclasses.replace(text, metrics=rows)))
     assert all("no guarantee" in [t.get_text() for t in axis.texts] for axis in axes)
     finite = rows.loc[np.isfinite(rows["guarantee_epsilon"]), "guarantee_epsilon"].max()
@@ -182,7 +182,7 @@ def test_figure6_2_and_its_published_companion_show_different_runs(clipping):
         assert [axis.get_title() for axis in axes[:2]] == [
             f"Banana, d = {d}{ending}" for d in (2, 10)
         ]
-        assert [len(axis.patches) for axis in axes[:2]] == [16, 16]
+        assert [len(axis.patches) for axis in axes[:2]] == [16 + 1] * 2  # the band of exact samples
         assert all(axis.get_ylim() == (0, 0.6) for axis in axes)
         assert legend_of(figure) == ["RWMH", "HMC", "10 exact samples"]
         for axis in axes[2:]:
@@ -193,11 +193,11 @@ def test_figure6_1_dots_what_is_no_upper_bound():
     figure = outputs.figure6_1(synthetic.context(replicates=1))
     axes = shown(figure)
     assert [axis.get_title() for axis in axes] == [
-        "DP-penalty", "Minibatch penalty", "DP-HMC", "DP-Barker",
+        "DP-penalty", "DP-Barker", "DP-HMC", "Minibatch penalty",
     ]  # fmt: skip
-    assert [axis.get_yscale() for axis in axes] == ["linear"] * 3 + ["log"]
+    assert [axis.get_yscale() for axis in axes] == ["linear", "log", "linear", "linear"]
     assert legend_of(axes[0]) == ["zCDP (Theorem 5)", "tight (Theorem 6)"]
-    assert "RDP, cut short (no bound)" in legend_of(axes[1])
+    assert "RDP, cut short (no bound)" in legend_of(axes[3])
     dotted = [line for axis in axes for line in axis.lines if line.is_dashed()]
     curves = synthetic.curves()
     wrong = curves[~curves["upper_bound"]]

@@ -111,7 +111,7 @@ def test_medians_stand_side_by_side_within_their_grid_point():
     table = pd.DataFrame(rows, columns=["hue", "x", "y"])
     figure, axes = style.figure(1, 1, 2)
     looks = {"a": style.look("dp_hmc"), "b": style.look("dp_barker")}
-    panels.medians(axes[0, 0], table, "x", "y", "hue", looks)
+    panels.centres(axes[0, 0], table, "x", "y", "hue", looks)
     lines = {line.get_marker(): line for line in axes[0, 0].lines if len(line.get_xdata()) == 2}
     places = {marker: lines[marker].get_xdata() for marker in ("s", "D")}
     for place in range(2):
