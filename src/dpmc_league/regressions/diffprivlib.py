@@ -33,7 +33,7 @@ warnings.simplefilter("ignore")
 given, found = np.load(sys.argv[1]), []
 for k, seed in enumerate(given["seeds"]):
     x, y = given[f"x{k}"], given[f"y{k}"]
-    options = {"epsilon": given["epsilon"], "random_state": seed}
+    options = {"epsilon": float(given["epsilon"]), "random_state": int(seed)}
     if given["logistic"]:
         model = LogisticRegression(data_norm=np.sqrt(x.shape[1]), **options)
     else:
