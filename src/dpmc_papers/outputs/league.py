@@ -16,7 +16,12 @@ from matplotlib.patches import Rectangle
 
 from dpmc.types import Array
 from dpmc_league import theory
-from dpmc_papers.outputs import _league_accounting, _league_lines, _league_table
+from dpmc_papers.outputs import (
+    _league_accounting,
+    _league_lines,
+    _league_regressions,
+    _league_table,
+)
 from dpmc_papers.outputs._league_table import DISTANCE, LOOKS, label, nearest, ordered, why
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, style
@@ -26,6 +31,10 @@ batches = _league_accounting.batches
 clip = _league_lines.clip
 sep_clip = _league_lines.sep_clip
 rows = _league_lines.rows
+persons = _league_regressions.persons
+survivors = _league_regressions.survivors
+pure = _league_regressions.pure
+contests = _league_regressions.contests
 standings = _league_table.standings
 attacks = _league_table.attacks
 

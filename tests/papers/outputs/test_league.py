@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -12,12 +13,19 @@ import pytest
 from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.types import UNAVAILABLE
 from dpmc_league.table import ABSENT
+from dpmc_papers.config import grids
 from dpmc_papers.config.reader import load_config
 from dpmc_papers.outputs import _league_accounting, _league_table, league
 from dpmc_papers.outputs._rules import league as rules
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn
-from dpmc_papers.studies import _league, _tables, league_price, league_sep_clip
+from dpmc_papers.studies import (
+    _league,
+    _tables,
+    league_price,
+    league_regression,
+    league_sep_clip,
+)
 from dpmc_papers.verdicts import claim_file, judge
 from dpmc_papers.verdicts.evidence import Evidence, NotRunError
 from tests.support.figures import shown
@@ -322,17 +330,77 @@ def test_rules_measure_iterations_of_accountants_and_shares_of_batches(paper, cu
         rules.batches({**few, "rates": [0.5]}, given, "as_published")
 
 
-def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(paper, prices, clips, curves):
+def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(
+    paper, prices, clips, curves, contests
+):
     """Invented runs follow the theory and put acceptance tests last."""
     claims = claim_file.load(ROOT / "config/published/league.yaml", paper.outputs)
-    rows = pd.concat([runs(paper, 8), prices, clips], ignore_index=True)
+    rows = pd.concat([runs(paper, 8), prices, clips, contests], ignore_index=True)
     found = judge.verdicts(
         claims, rows, pd.DataFrame(), Context(paper.plain(), rows, curves=curves)
     )
     verdicts = dict(zip(found["id"], found["verdict"], strict=True))
     for name in ("P-langevin", "P-penalty", "P-hmc", "W-statistic", "R-beat-chain", "G-attack",
-                 "C-best", "C-share", "C-wrong"):  # fmt: skip
+                 "C-best", "C-share", "C-wrong", "U-person", "U-add", "U-group", "E-wide-gradient",
+                 "Z-few", "Z-many", "Z-rows"):  # fmt: skip
         assert verdicts[name] == "reproduced", name
     assert verdicts["G-attack-sees"] == "contradicted"  # here langevin has a fifth
     assert verdicts["R-curved"] == "contradicted"
     assert verdicts["W-circle"] == "contradicted"
+    assert verdicts["E-rare"] == "contradicted"  # here with 60 ones at epsilon 1
+
+
+# Errors of a method at epsilon 4, and by the problem that changes it.
+SLOPES = {"row": 0.2, "row_add_remove": 0.1, "person": 0.45, "person_by_rows": 1.0, "dpmc": 0.2,
+          "diffprivlib": 3.0, "gradient_ascent": 0.5, "statistics_gaussian": 0.5,
+          "statistics_laplace": 0.5, "one_sample": 2.0}  # fmt: skip
+LAPLACE = {"line_1": 0.66, "line_3": 1.2, "line_10": 2.9}
+
+
+@pytest.fixture(scope="module")
+def contests(paper):
+    """Return invented runs of contests: with 60 ones at epsilon 1 nothing is better than zero."""
+    rng = np.random.default_rng(9)
+    rows = []
+    for name in ("persons", "rare", "units", "statistics", "one_sample"):
+        one = paper.studies[name]
+        for problem, (label, method) in itertools.product(one.problems, one.methods.items()):
+            for point in grids.each_value({**one.grid, **(method.grid or {})}):
+                error = SLOPES[label] * 4 / point["epsilon"]
+                error *= LAPLACE.get(problem, 1.0) if label == "statistics_laplace" else 1.0
+                error *= (20000 / point.get("num_rows", 20000)) ** 0.5 if label == "dpmc" else 1
+                error *= point.get("width", 2.5) / 2.5 if label not in ("dpmc",) else 1.0
+                error *= 8 if point.get("constant") == -6.4 and label == "dpmc" else 1.0
+                for replicate in range(24):
+                    slope_error = error * math.exp(0.1 * rng.standard_normal())
+                    row = {
+                        "experiment": name, "problem": problem, "label": label, "algorithm": label,
+                        "method": method.method, "variant": "as_published", "delta": 1e-6,
+                        "replicate": replicate, **point, "slope_error": slope_error,
+                        "square_error": slope_error**2, "against_nothing": slope_error / 5,
+                        "coverage_90": 0.9, "guarantee_epsilon": point["epsilon"],
+                        "dim": {"line_1": 1.0, "line_10": 10.0}.get(problem, 3.0),
+                        "num_ones": 1000 + 100 * point.get("constant", 0.0),
+                    }  # fmt: skip
+                    rows.append(row)
+    return table(rows, league_regression.COLUMNS)
+
+
+def test_contests_are_drawn_as_they_are_tabled(contests, paper):
+    """Medians in a figure are those of the table, of gradient ascent at its best setting."""
+
+    def of(*names):
+        rows = contests[contests["experiment"].isin(names)]
+        return Context(paper.plain(), rows.reset_index(drop=True))
+
+    found = league.contests(of("rare", "units"))
+    assert (found["runs"] == 24).all()
+    figure = league.survivors(of("rare", "units"))
+    assert len(shown(figure)) == 4
+    data = drawn.table(figure)
+    ascent = data[data["series"] == "gradient ascent, best of four: median"]
+    runs = found[found["label"] == "gradient_ascent"]
+    best = runs.groupby(["epsilon", "experiment", "constant", "width"], dropna=False)
+    assert sorted(ascent["y"]) == pytest.approx(sorted(best["against_nothing"].min()))
+    assert len(shown(league.persons(of("persons")))) == 3
+    assert len(shown(league.pure(of("statistics", "one_sample")))) == 4
