@@ -133,7 +133,7 @@ def summary(fit, truth):
     return draws
 
 
-def main(figure="docs/images/logistic_regression.png"):
+def main(figure="logistic_regression.png"):
     """Compare budgets with the exact chain, and draw the largest."""
     rows, model = build()
     truth = exact(rows, model).kept()[0]
@@ -146,9 +146,10 @@ def main(figure="docs/images/logistic_regression.png"):
     for axis, label, ours, true in zip(axes, labels, draws.T, truth.T, strict=True):
         bins = np.linspace(true.min(), true.max(), 40)
         axis.hist(true, bins, density=True, color="0.8", label="exact chain")
-        axis.hist(ours, bins, density=True, histtype="step", color="C0", label="DP-penalty")
+        axis.hist(ours, bins, density=True, histtype="step", color="#0072B2", label="DP-penalty")
         axis.set(xlabel=label.replace("_", " "), yticks=[])
     axes[0].legend(fontsize=7, frameon=False)
+    panels.suptitle(f"ε = {epsilon}, δ = {DELTA}: a budget far beyond privacy", fontsize=8)
     save(panels, figure)
 
 

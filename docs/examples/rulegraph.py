@@ -13,12 +13,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.patches import Patch
 
 Edge = tuple[str, str]
 NODE = re.compile(r'^\s*(\d+)\[label = "(\w+)"', re.MULTILINE)
 EDGE = re.compile(r"^\s*(\d+) -> (\d+)", re.MULTILINE)
 # Rules that hold together what others make, and tables that have files of their own.
-WITHOUT_NUMBERS = {"all", "default", "provenance", "site"}
+WITHOUT_NUMBERS = {"all", "default", "provenance"}
 SAME = {"numbered_table": "table", "rows": "problem"}
 # Where each stage stands: column and row.
 PLACES = {
@@ -32,9 +33,18 @@ PLACES = {
     "table": (5.2, 0),
     "verdict": (5.2, -1),
     "guarantees": (5.2, -2),
-    "page": (6.3, 1),
+    "page": (6.4, 1),
+    "site": (7.4, 1),
 }
-COLOURS = {0: "#dceaf7", 1.3: "#dceaf7", 2.7: "#fbe3cf", 4: "#e4f0dc", 5.2: "#f4e6f3"}
+# What the stages of a column are, with its colour: from the left.
+COLUMNS = {
+    "data": "#dceaf7",
+    "chains": "#fbe3cf",
+    "measured": "#e4f0dc",
+    "judged and shown": "#f4e6f3",
+    "pages": "#ffffff",
+}
+BEGINS = (0, 2, 3.5, 4.8, 6)
 # From the box to the ends of its arrows, in points.
 GAP = 2
 
@@ -60,18 +70,21 @@ def draw(edges: set[Edge], path: Path) -> None:
     """Draw stages as boxes, from left to right."""
     names = sorted({name for edge in edges for name in edge})
     plt.rcParams.update({"svg.hashsalt": "dpmc", "svg.fonttype": "none", "font.size": 9})
-    figure, axes = plt.subplots(figsize=(8.5, 3.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8.5, 3.2), layout="constrained")
     boxes = {}
     for name in names:
         x, y = PLACES[name]
-        box = {"boxstyle": "round,pad=0.35", "fc": COLOURS.get(x, "white"), "ec": "#555555"}
+        colour = list(COLUMNS.values())[sum(x >= begin for begin in BEGINS) - 1]
+        box = {"boxstyle": "round,pad=0.35", "fc": colour, "ec": "#555555"}
         text = axes.text(x, y, name, ha="center", va="center", bbox=box, zorder=2)
         boxes[name] = text.get_bbox_patch()
     for first, second in sorted(edges):
         style = {"arrowstyle": "-|>", "color": "#8a8a8a", "shrinkA": GAP, "shrinkB": GAP}
         ends = {"patchA": boxes[first], "patchB": boxes[second]}
         axes.annotate("", PLACES[second], PLACES[first], arrowprops=style | ends, zorder=1)
-    axes.set(xlim=(-0.5, 6.8), ylim=(-2.5, 2.5))
+    handles = [Patch(fc=colour, ec="#555555", label=name) for name, colour in COLUMNS.items()]
+    axes.legend(handles=handles, loc="lower left", frameon=False)
+    axes.set(xlim=(-0.5, 7.9), ylim=(-2.5, 1.5))
     axes.axis("off")
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=120)
     plt.close(figure)

@@ -62,7 +62,7 @@ def estimate(statistic, x, epsilon=EPSILON, num_iterations=50_000, seed=None):
 
 
 # %%
-def main(figure="docs/images/statistic_selection.png", seed=1):
+def main(figure="statistic_selection.png", seed=1):
     """Rank, release each candidate of the same records, and compare posteriors."""
     ranking = rank()
     print(ranking)

@@ -1,4 +1,4 @@
-"""``python -m dpmc_papers``: verdicts and runs made again, and results that nothing asks for."""
+"""``python -m dpmc_papers``: verdicts, figures and runs made again, and results nobody asks for."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     command.set_defaults(run=_verdicts)
     command = commands.add_parser(
+        "redraw", help="draw figures again from published runs, in place of those in the folder"
+    )
+    command.add_argument("folder", metavar="FOLDER", help="results of a document")
+    command.add_argument("figures", nargs="*", metavar="FIGURE", help="all of them if absent")
+    command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
+    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
+    command.set_defaults(run=_redraw)
+    command = commands.add_parser(
         "rerun", help="make published runs again, drawn at random, and compare their numbers"
     )
     command.add_argument("papers", nargs="*", metavar="KEY", help="all documents if absent")
@@ -83,6 +91,15 @@ def _clean(asked: argparse.Namespace) -> str:
     for path in removed:
         Path(path).unlink()
     return "\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} files removed"])
+
+
+def _redraw(asked: argparse.Namespace) -> str:
+    from dpmc_papers import redraw
+
+    folder, root = Path(asked.folder), Path(asked.root)
+    config = _config(root, scale=asked.scale, papers=[folder.name])
+    claims = root / "config" / "published"
+    return "\n".join(redraw.figures(folder, config, claims, asked.figures))
 
 
 def _rerun(asked: argparse.Namespace) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from dpmc_papers.plots import style
+
+# Of marks that stand for a kind, whatever its colour.
+NEUTRAL = {style.GREY, style.INK, "#000000"}
 
 
 def overlaps(figure):
@@ -84,6 +89,46 @@ def crossing(figure):
     ]
 
 
+def bare(figure):
+    """Return the titles of panels that hold nothing."""
+    return [
+        axis.get_title()
+        for axis in figure.axes
+        if axis.axison and not (axis.lines or axis.collections or axis.patches or axis.texts)
+    ]
+
+
+def unexplained(figure):
+    """Return legend entries of coloured marks that no panel holds."""
+    lines = [line for axis in figure.axes for line in axis.lines]
+    held = {(to_hex(line.get_color()), line.get_marker()) for line in lines}
+    dots = [dots for axis in figure.axes for dots in axis.collections]
+    held |= {(to_hex(c), None) for one in dots for c in one.get_facecolor()}
+    return [
+        line.get_label()
+        for line in _entries(figure)
+        if line.get_marker() not in ("None", "") and to_hex(line.get_color()) not in NEUTRAL
+        if not {(to_hex(line.get_color()), m) for m in (line.get_marker(), None)} & held
+    ]
+
+
+def ambiguous(figure):
+    """Return legend entries that look like another one of their figure."""
+    looks = {}
+    for line in _entries(figure):
+        face = str(line.get_markerfacecolor()) if line.get_marker() != "None" else ""
+        look = (to_hex(line.get_color()), line.get_marker(), str(line.get_linestyle()), face)
+        dashes = getattr(line, "_dash_pattern", None)
+        looks.setdefault((*look, str(dashes), line.get_linewidth()), []).append(line.get_label())
+    return [names for names in looks.values() if len(names) > 1]
+
+
+def _entries(figure):
+    """Return the lines of the legends of a figure."""
+    handles = [handle for legend in figure.legends for handle in legend.legend_handles]
+    return [handle for handle in handles if isinstance(handle, Line2D)]
+
+
 def shown(figure):
     """Draw a figure, check its texts, and return its axes that hold something."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -91,7 +136,7 @@ def shown(figure):
     FigureCanvasAgg(figure).draw()
     assert figure.get_figwidth() == style.WIDTH == 5.5
     assert figure.get_figheight() < 8.6
-    for check in (overlaps, crossing, beyond, small):
+    for check in (overlaps, crossing, beyond, small, bare, unexplained, ambiguous):
         found = check(figure)
         assert not found, f"{check.__name__}: {found}"
     return [axis for axis in figure.axes if axis.axison]

@@ -36,7 +36,8 @@ def test_the_graph_tells_the_story(tmp_path: Path) -> None:
     assert set(itertools.pairwise(STORY)) <= drawn
     assert {("metrics", "table"), ("metrics", "verdict"), ("verdict", "page")} <= drawn
     SCRIPT["draw"](drawn, tmp_path / "graph.svg")
-    assert names(tmp_path / "graph.svg") == {name for edge in drawn for name in edge}
+    found = names(tmp_path / "graph.svg") - set(SCRIPT["COLUMNS"])
+    assert found == {name for edge in drawn for name in edge}
 
 
 def names(picture: Path) -> set[str]:
@@ -44,4 +45,4 @@ def names(picture: Path) -> set[str]:
 
 
 def test_the_picture_has_every_stage() -> None:
-    assert names(PICTURE) == set(SCRIPT["PLACES"])
+    assert names(PICTURE) - set(SCRIPT["COLUMNS"]) == set(SCRIPT["PLACES"])

@@ -23,11 +23,11 @@ METHODS = {
 ACCOUNTANTS = {
     "zcdp": Look("zCDP", "#0072B2", "o", (0, (5, 1.5))),
     "gaussian": Look("exact", "#D55E00", "s"),
-    "rdp_integer": Look("Rényi, as published", "#0072B2", "o", (0, (5, 1.5))),
+    "rdp_integer": Look("Rényi, as published", "#56B4E9", "v", (0, (3, 1))),
     "rdp": Look("Rényi, tighter", "#009E73", "^", (0, (1.2, 1.2))),
-    "subsampled": Look("numerical", "#D55E00", "s"),
-    "barker_rdp": Look("Rényi, tight", "#0072B2", "o", (0, (5, 1.5))),
-    "barker_pld": Look("numerical", "#D55E00", "s"),
+    "barker_rdp": Look("Rényi, tight", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "subsampled": Look("numerical", "#CC79A7", "D"),
+    "barker_pld": Look("numerical", "#CC79A7", "D"),
 }
 BATCHES = {
     1.0: Look("all rows", "#222222", "o"),
@@ -54,10 +54,11 @@ def accountants(context: Context) -> Figure:
                 part["epsilon"], part["num_iterations"], **_drawn(look), ms=3.5, label=look.label
             )
         axis.set(title=METHODS[method], xscale="log", yscale="log", xlabel="ε")
-        axis.set_ylim(bottom=rows["num_iterations"].min() / 60)  # room for the legend
-        axis.legend(loc="lower right", handlelength=2.4)
     axes[0, 0].set_ylabel("iterations")
-    figure.suptitle("What a budget buys, by accountant (δ = 1e-6)", fontweight="bold")
+    names = [name for name in ACCOUNTANTS if name in set(curve["accountant"])]
+    handles = {ACCOUNTANTS[name].label: _key(ACCOUNTANTS[name]) for name in names}
+    figure.legend(handles=list(handles.values()), loc="outside upper center", ncols=3)
+    style.heading(figure, "What a budget buys, by accountant (δ = 1e-6)")
     return figure
 
 
@@ -79,8 +80,8 @@ def batches(context: Context) -> Figure:
         axis.axhline(1, color=style.GREY, lw=0.7, ls=(0, (1, 2)), zorder=0)
         axis.set(title=f"ε = {epsilon:g}", xscale="log", xlabel="passes over the rows")
         axis.set_ylim(0, 1.1)
-    axes[0, 0].set_ylabel("information, in that of\nall rows at once")
-    handles = [Line2D([], [], **_drawn(look), ms=4, label=look.label) for look in BATCHES.values()]
+    axes[0, 0].set_ylabel("information about the mode\n(one release of all rows: 1)")
+    handles = [_key(look) for look in BATCHES.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=4)
     style.heading(figure, "What batches buy, with all of a budget")
     return figure
@@ -104,6 +105,10 @@ def batch_shares(curve: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFra
         added = {"rate": rate, "noise_multiplier": multiplier, "passes": number * rate}
         rows.append({**{str(key): value for key, value in row.items()}, **added, "share": share})
     return pd.DataFrame(rows)
+
+
+def _key(look: Look) -> Line2D:
+    return Line2D([], [], **_drawn(look), ms=4, label=look.label)
 
 
 def _drawn(look: Look) -> dict[str, Any]:

@@ -23,9 +23,10 @@ BUDGETS = {
 FIXED = Look("fixed", "#0072B2", "o")
 # By the share of factors that are to be longer than the bound.
 FOUND = {
-    0.5: Look("found: half are longer", "#D55E00", "s", "none"),
-    0.9: Look("found: nine tenths are", "#009E73", "D", "none"),
+    0.5: Look("found: half of the factors are longer", "#D55E00", "s", "none"),
+    0.9: Look("found: nine tenths of them are longer", "#009E73", "D", "none"),
 }
+EXACT = Look("deviation of the exact posterior", style.GREY, "", (0, (1, 2)))
 ERROR = "mean_error"
 
 
@@ -87,13 +88,14 @@ def sep_clip(context: Context) -> Figure:
                     ms=5, lw=0.8, ls="", zorder=4,
                 )  # fmt: skip
                 drawn.record(axis, look.label, x[1], y[1])
-        axis.axhline(part["exact_sd"].median(), color=style.GREY, lw=0.7, ls=(0, (1, 2)))
-        axis.set(title=f"ε = {epsilon:g}", xscale="log", yscale="log", xlabel="clip bound")
+        axis.axhline(part["exact_sd"].median(), color=EXACT.colour, lw=1, ls=EXACT.line)
+        axis.set(title=f"ε = {epsilon:g}", xscale="log", xlabel="clip bound", ylim=(0, None))
         bounds = sorted(set(lines["clip_bound"].dropna()))
         axis.set_xticks(bounds, [f"{value:g}" for value in bounds])
         axis.minorticks_off()
     axes[0, 0].set_ylabel("distance of means")
-    _legend(figure, {"fixed": FIXED, **{str(key): look for key, look in FOUND.items()}}, 3)
+    found = {str(key): look for key, look in FOUND.items()}
+    _legend(figure, {"fixed": FIXED, **found, "exact": EXACT}, 2)
     style.heading(figure, "DP-SEP: a fixed clip bound, or one found under the same budget")
     return figure
 

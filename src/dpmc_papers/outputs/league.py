@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -39,7 +40,12 @@ standings = _league_table.standings
 attacks = _league_table.attacks
 
 # Colours of cells reach from one distance to the other, and text is white below a third.
-COLOURS, LOWEST, HIGHEST, DARK = "Blues_r", 0.03, 3.0, 0.12
+LOWEST, HIGHEST, DARK = 0.03, 3.0, 0.12
+SHADES = colormaps["Blues_r"](np.linspace(0.15, 1, 256))
+KEY = (
+    "median distance; bold: the nearest, or may be as near; *: some runs have no score\n"
+    "×: no run has a score; –: the method does not take part"
+)
 MOST = 9999.5
 LINES = (("k", theory.langevin), ("0.331 k / d", theory.penalty), ("0.114 k / d", theory.hmc))
 EPSILONS = {1.0: "#D55E00", 4.0: "#0072B2"}
@@ -77,6 +83,13 @@ def winners(context: Context) -> Figure:
         for side in axis.spines.values():
             side.set_visible(False)
     figure.suptitle("Sliced distance to the exact posterior, medians", fontweight="bold")
+    colours = ScalarMappable(LogNorm(LOWEST, HIGHEST), ListedColormap(SHADES))
+    bar = figure.colorbar(
+        colours, ax=list(axes[:, 0]), location="bottom", aspect=50, shrink=0.5, pad=0.02,
+        ticks=[LOWEST, 0.1, 0.3, 1, HIGHEST], format="%g", extend="both",
+    )  # fmt: skip
+    bar.ax.minorticks_off()
+    bar.set_label(KEY)
     return figure
 
 
@@ -89,7 +102,7 @@ def _cell(axis: Axes, x: int, y: int, runs: pd.DataFrame, bold: bool) -> None:
         return
     value = float(scored.median())
     share = LogNorm(LOWEST, HIGHEST, clip=True)(value)
-    colour = colormaps[COLOURS](0.15 + 0.85 * share)
+    colour = SHADES[round(float(share) * (len(SHADES) - 1))]
     axis.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=colour, lw=0))
     text = _number(value) + ("*" if len(scored) < len(runs) else "")
     axis.annotate(
@@ -119,14 +132,19 @@ def price(context: Context) -> Figure:
     right.axhline(theory.acceptance(theory.best_spread()), color="0.6", lw=1, zorder=1)
     for number, method in enumerate(ordered(set(table["method"]))):
         look, points = LOOKS[method], table[table["method"] == method]
-        at = points["dim"] * 1.04 ** (number - 1.5)
+        at, hollow = points["dim"], number % 2  # so that marks at one place are both seen
         marks: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ms": 4, "ls": ""}
+        marks |= {"ms": 7, "mfc": "none", "mew": 0.9} if hollow else {}
         left.errorbar(at, points["share"], yerr=2 * points["se"], lw=1, label=look.label, **marks)
         if points["acceptance_rate"].lt(1).any():
             right.plot(at, points["acceptance_rate"], label=look.label, **marks)
     for axis in (left, right):
         axis.set(xscale="log", xlabel="dimension d")
-    left.set(yscale="log", ylabel="effective draws / k", xlim=(dims[0] / 1.2, dims[-1] * 4))
+    left.set(
+        yscale="log",
+        ylabel="effective draws /\nexact draws that the budget is worth, k",
+        xlim=(dims[0] / 1.2, dims[-1] * 4),
+    )
     for axis in (left, right):
         axis.set_xticks(sizes := sorted(set(table["dim"])), [str(size) for size in sizes])
         axis.minorticks_off()

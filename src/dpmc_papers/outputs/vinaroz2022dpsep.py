@@ -295,6 +295,7 @@ def figure_bound(context: Context) -> Figure:
     rows = context.metrics
     sizes, dims = sorted(rows["noise_sd"].unique()), sorted({rows["dim"].min(), rows["dim"].max()})
     figure, axes = style.figure(len(dims), len(sizes), 1.1 + 1.8 * len(dims), sharey=True)
+    ringed = False
     curves = (
         ("published_bound", "published bound", "#D55E00", "s", "-"),
         ("corrected_bound", "corrected bound, closed form", "#0072B2", "D", "-"),
@@ -314,6 +315,7 @@ def figure_bound(context: Context) -> Figure:
                 )  # fmt: skip
             below = moments[moments["published_bound"] < moments["probability"]]
             if len(below):
+                ringed = True
                 axis.plot(
                     below["threshold"], below["published_bound"], "o", color="#D55E00", ms=7,
                     mfc="none", mew=0.9,
@@ -329,7 +331,9 @@ def figure_bound(context: Context) -> Figure:
         axes[i, 0].set_ylabel("P(KL ≥ a)")
     handles, _ = axes[0, 0].get_legend_handles_labels()
     ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7, "mfc": "none", "mew": 0.9}
-    handles.append(Line2D([], [], color="#D55E00", label="published bound is FALSE here", **ring))
+    if ringed:
+        words = "published bound is FALSE here"
+        handles.append(Line2D([], [], color="#D55E00", label=words, **ring))
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     style.heading(figure, "Vinaroz and Park 2022, Theorem 4.1 and its correction (no figure there)")
     return figure

@@ -41,7 +41,8 @@ def table(figure: Figure) -> pd.DataFrame:
     categories are drawn the words at the ticks. Outlines of densities are thinned to ``OUTLINE``
     points.
     """
-    parts = [_panel(axis, f"panel {k + 1}") for k, axis in enumerate(figure.axes)]
+    axes = [axis for axis in figure.axes if axis.get_label() != "<colorbar>"]
+    parts = [_panel(axis, f"panel {k + 1}") for k, axis in enumerate(axes)]
     whole = pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
     return whole[COLUMNS]
 

@@ -167,7 +167,8 @@ def test_found_bounds_stand_beside_the_line_of_fixed_ones(clips, paper):
 
 
 def test_who_wins_has_a_number_a_star_a_dash_or_a_cross_in_every_cell(context, paper):
-    (first, second) = shown(league.winners(context))
+    first, second, bar = shown(league.winners(context))
+    assert "bold: the nearest" in bar.get_xlabel()
     texts = [text.get_text() for text in first.texts]
     assert len(texts) == 15 * 6
     assert texts.count("–") == 1
@@ -176,10 +177,10 @@ def test_who_wins_has_a_number_a_star_a_dash_or_a_cross_in_every_cell(context, p
     assert 14 <= len(bold) <= 30
     assert len(second.texts) == 15 * 6
     failed = context.metrics.assign(status="failed: all", sliced_wasserstein=math.nan)
-    (axis, _) = shown(league.winners(Context(paper.plain(), failed)))
+    axis, *_ = shown(league.winners(Context(paper.plain(), failed)))
     assert {text.get_text() for text in axis.texts} == {"×"}
     absent = failed.assign(status=f"{UNAVAILABLE}: no file")
-    (axis, _) = shown(league.winners(Context(paper.plain(), absent)))
+    axis, *_ = shown(league.winners(Context(paper.plain(), absent)))
     assert {text.get_text() for text in axis.texts} == {"–"}
 
 
