@@ -88,7 +88,7 @@ def incomes() -> Setting:
         lambda t, rng: rng.exponential(t, 8),
         lambda x: np.clip(x, 0, 4),
         mechanisms.laplace(6.0, clamp=(0, 32)),
-        {},
+        {"scale": mechanisms.laplace(0.6, clamp=(0, 32))},
         {"n": 8, "sample": lambda p, u: -p.t * np.log(u)},
     )
 
@@ -131,7 +131,13 @@ def test_the_truth_has_every_rank(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "ignored"), [("enumeration", "scale"), ("normal", "scale"), ("normal", "clamp")]
+    ("method", "ignored"),
+    [
+        ("enumeration", "scale"),
+        ("normal", "scale"),
+        ("normal", "clamp"),
+        ("augmentation", "scale"),
+    ],
 )
 def test_ranks_show_noise_and_clamps_that_are_ignored(method: str, ignored: str) -> None:
     setting = SETTINGS[method]()

@@ -44,10 +44,10 @@ def test_it_agrees_with_the_chain_for_gaussian_features_where_nothing_is_clipped
     """
     quiet = release_of((30, 40), np.array([0.7, -0.4]), 6.0)
     one = data_augmentation.fit(
-        quiet, PRIOR, data_augmentation.Params(30_000, 5_000), stream(SEED, "one")
+        quiet, PRIOR, data_augmentation.Params(8_000, 1_500), stream(SEED, "one")
     )
     other = mcmc_normal_x.fit(
-        quiet, PRIOR, mcmc_normal_x.Params(30_000, 5_000), stream(SEED, "other")
+        quiet, PRIOR, mcmc_normal_x.Params(8_000, 1_500), stream(SEED, "other")
     )
 
     def apart(found):
@@ -60,7 +60,7 @@ def test_it_agrees_with_the_chain_for_gaussian_features_where_nothing_is_clipped
     assert apart(one).max() < 4.5
     # Were rows clipped, the law would be another one.
     clipped = data_augmentation.fit(
-        quiet, PRIOR, data_augmentation.Params(30_000, 5_000, 0.5, 1.0), stream(SEED, "one")
+        quiet, PRIOR, data_augmentation.Params(8_000, 1_500, 0.5, 1.0), stream(SEED, "one")
     )
     assert apart(clipped).max() > 4.5
 

@@ -116,7 +116,7 @@ def load(path: Path) -> dict[str, Any]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        table = parquet.ParquetFile(path).read()  # a folder is no set of tables
         rest = json.loads((table.schema.metadata or {})[KEY])
     except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
         if not path.is_file():
