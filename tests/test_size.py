@@ -40,7 +40,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/outputs": 5970,
     "src/dpmc_papers/pipeline": 2245,
     "src/dpmc_papers/plots": 757,
-    "src/dpmc_papers/site": 1087,
+    "src/dpmc_papers/site": 1067,
     "src/dpmc_papers/studies": 2253,
     "src/dpmc_papers/verdicts": 2583,
     "workflow": 1086,
