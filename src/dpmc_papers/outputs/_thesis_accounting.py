@@ -45,7 +45,7 @@ THEOREMS = {
 }
 NO_BOUND: Any = (0, (1, 1.4))
 THICK, THIN = 2.0, 0.8
-SETTINGS = {"": "settings of the text", "final": "settings of the final code"}
+SETTINGS = {"": "text", "final": "final code"}
 FEW = 8  # points of a curve that are marked, so that nobody reads more into it
 
 

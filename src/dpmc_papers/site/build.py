@@ -109,9 +109,9 @@ def front(sources: Sequence[Source]) -> str:
     """Markdown of the page of all results: of each document its finding and how claims came out."""
     parts = [
         "# Results\n",
-        "Every figure, table and claim of the documents, run again. One square per claim says "
-        "whether it comes out, the bar below it whether the runs have the privacy that they were "
-        "given.\n",
+        "Every figure, table and claim of the documents, run again. Of each document the upper bar "
+        "counts how its claims come out, the lower one whether the runs have the privacy that they "
+        "were given.\n",
         "![Claims of all documents, by how they came out](claims.svg)\n",
     ]
     for source in sources:

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from dpmc.types import DpmcError
-from dpmc_papers.plots.style import SMALLEST, WIDTH
 from dpmc_papers.site import build, claims_figure, pages, tables
 from dpmc_papers.site.sources import Source
 from dpmc_papers.verdicts.verdict import VERDICTS, Verdict
+from tests.support.figures import shown
 
 ROOT = Path(__file__).parents[3]
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("workflow/report/*.rst")}
@@ -188,15 +188,16 @@ def test_the_page_of_all_results_leads_with_findings_and_says_what_is_missing() 
     assert quick.count("they need `--config scale=paper`") == sum(map(bool, lacking))
 
 
-def test_the_figure_has_a_cell_per_claim_and_legible_words() -> None:
+def test_the_figure_counts_claims_in_two_bars_of_each_document() -> None:
     keys = [(out, held) for out in claims_figure.OUT for held in claims_figure.HELD]
     cells = [claims_figure.Cell(out, held) for out, held in keys] * 6
-    figure = claims_figure.draw({"One 2020": cells, "None 2021": []})
-    (axes,) = figure.axes
-    assert figure.get_figwidth() == WIDTH
-    assert min(text.get_fontsize() for text in axes.texts) >= SMALLEST
-    squares = [patch for patch in axes.patches if patch.get_height() == 0.88]
-    assert len(squares) == len(cells) + len(claims_figure.OUT)
-    assert any("24 undecided" in text.get_text() for text in axes.texts)
+    figure = claims_figure.draw({"dpmc 2026": [], "One 2020": cells})
+    (axes,) = shown(figure)
+    for part, kinds in ((0, claims_figure.OUT), (1, claims_figure.HELD)):
+        bars = [bar for bar in axes.patches if round(bar.get_y() + 0.18, 1) == (-0.2, 0.2)[part]]
+        assert [bar.get_width() for bar in bars] == [24] * len(kinds)
+        assert [bar.get_x() for bar in bars] == [0, 24, 48, 72]
+    assert [text.get_text() for text in axes.texts] == ["24"] * 8
+    assert [text.get_text() for text in axes.get_yticklabels()][1] == "dpmc 2026\n(our own claims)"
     outs = {claims_figure.cells([dataclasses.replace(judged(""), verdict=v)])[0] for v in VERDICTS}
     assert {cell.out for cell in outs} == set(claims_figure.OUT)
