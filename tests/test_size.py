@@ -45,7 +45,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/studies": 2394,
     "src/dpmc_papers/verdicts": 2583,
     "workflow": 1086,
-    "benchmarks": 2285,
+    "benchmarks": 2497,
     "tests": 51188,
     "src/dpmc/*.py": 4053,
     "src/dpmc_league/*.py": 2838,

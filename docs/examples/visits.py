@@ -1,11 +1,10 @@
 """Visits of patients: several analyses under one budget, and an audit of what each guarantees.
 
-uv run python docs/examples/visits.py [--audit RUNS]
+uv run python docs/examples/visits.py [runs of an audit]
 """
 
-import argparse
+import sys
 import tempfile
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +34,14 @@ def pressure(session, visits, epsilon, options=UNIT):
 
 def admission(session, visits, epsilon, options=UNIT):
     """Odds of being admitted at a dose, of all visits."""
-    kind = {"likelihood": "logistic", "epsilon": epsilon, **options}
-    return session.regression("admitted ~ dose", visits, **kind)
+    options = {"likelihood": "logistic", **options}
+    return session.regression("admitted ~ dose", visits, epsilon=epsilon, **options)
 
 
 def ever(session, visits, epsilon):
-    """How many patients were ever admitted: another one in the place of one moves it by 1."""
-    number = float(visits.groupby("patient").admitted.any().sum())
-    return session.release(asserted(number, sensitivity=1), epsilon=epsilon, label="admitted")
+    """How many patients were ever admitted, which one patient moves by 1."""
+    number = asserted(float(visits.groupby("patient").admitted.any().sum()), sensitivity=1)
+    return session.release(number, epsilon=epsilon, label="admitted")
 
 
 def audited(part, runs, folder, epsilon=4.0, confidence=0.95, **options):
@@ -59,20 +58,23 @@ def audited(part, runs, folder, epsilon=4.0, confidence=0.95, **options):
             found = part(session, visits, epsilon, **options)
         return found if isinstance(found, float) else float(found.draws[..., 1].mean())
 
-    claim = {"claim": epsilon, "delta": DELTA, "mu": GaussianBudget.of(epsilon, DELTA).mu}
-    return dpmc.audit(told, *pair, **claim, num_runs=runs, confidence=confidence, seed=1)
+    settings = {"claim": epsilon, "delta": DELTA, "num_runs": runs, "confidence": confidence}
+    return dpmc.audit(told, *pair, mu=GaussianBudget.of(epsilon, DELTA).mu, seed=1, **settings)
+
+
+def main(path="docs/images/visits.png", patients=4_000, runs=0):
+    """Two regressions and a count under one budget, a picture, and audits if they are asked for."""
+    table = made_up(patients, np.random.default_rng(0))
+    with tempfile.TemporaryDirectory() as folder:
+        with dpmc.Session(epsilon=2, delta=DELTA, path=Path(folder) / "study.budget") as study:
+            fits = [analysis(study, table, 1.0) for analysis in (pressure, admission)]
+            fits[1].plot().savefig(path, dpi=110)
+            print(*(fit.summary() for fit in fits), sep="\n\n", end="\n\n")
+            print("ever admitted:", ever(study, table, 0.5), study, study.guarantee, sep="\n")
+        for one in (pressure, admission, ever) if runs else ():
+            print(f"{one.__name__}: {audited(one, runs, Path(folder))}")
+    return fits
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", dpmc.PosteriorWarning)
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--audit", type=int, default=0, metavar="RUNS")
-    runs, table = parser.parse_args().audit, made_up(4_000, np.random.default_rng(0))
-    with tempfile.TemporaryDirectory() as folder:
-        with dpmc.Session(epsilon=2, delta=DELTA, path=Path(folder) / "study.budget") as study:
-            for analysis in (pressure, admission):
-                print(analysis(study, table, 1.0).summary(), end="\n\n")
-            print("ever admitted:", ever(study, table, 0.5), end="\n\n")
-            print(study, study.guarantee, sep="\n")
-        for one in (pressure, admission, ever) if runs else ():
-            print(f"{one.__name__}: {audited(one, runs, Path(folder))}")
+    main(runs=int(sys.argv[1]) if len(sys.argv) > 1 else 0)
