@@ -40,7 +40,7 @@ CONFIG = {
 
 def row(rng, **values):
     level = values.pop("level")
-    mmd = level * math.exp(0.15 * rng.normal())
+    mmd = level * math.exp(0.08 * rng.normal())
     base = dict.fromkeys(chain_metrics.COLUMNS)
     base |= {
         "num_chains": 4, "num_iterations": 1000, "num_draws": 2000, "dim": 2, "delta": 1e-6,

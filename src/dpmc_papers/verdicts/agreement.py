@@ -15,7 +15,6 @@ from dpmc_papers.verdicts.decision import (
     Decision,
     runs_in_words,
     runs_until,
-    student,
     without_uncertainty,
 )
 from dpmc_papers.verdicts.verdict import CONTRADICTED, REPRODUCED, UNDECIDED
@@ -29,13 +28,13 @@ def compare(
 ) -> Decision:
     """Compare a measurement with a printed number.
 
-    With the distance d from the numbers that are printed so, the standard error s of both sides
-    and Student quantiles t on the scale of the measurement, a number is
+    With the distance d from the numbers that are printed so and the length w of a one-sided
+    interval around the measurement, the error of print included, a number is
 
-    - reproduced if d <= t s and d + t s <= ``TOLERANCE``, both t at level `error_rate`: a true
-      value that is ``min(2 t s, TOLERANCE)`` or more away is called so with at most this
+    - reproduced if d <= w and d + w <= ``TOLERANCE``, w at level `error_rate` and, in the sum, on
+      the wider side: a true value that is ``TOLERANCE`` or more away is called so with at most this
       probability;
-    - contradicted if d > t s, t at level ``error_rate / (2 family)``: some number of a family
+    - contradicted if d > w, w at level ``error_rate / (2 family)``: some number of a family
       whose true values all print so is called contradicted with at most this probability;
     - undecided otherwise.
 
@@ -58,25 +57,27 @@ def compare(
         same = away <= 1e-9 * max(abs(bottom), abs(top), 1e-300)
         said = f"{ours:.7g} ({measurement.setting}), to be within {low:.7g} and {high:.7g}"
         return Decision(REPRODUCED if same else CONTRADICTED, said, ours, 0.0, resolution=1.0)
-    if measurement.runs == 1 or math.isnan(measurement.se):
+    below, above = measurement.slack(error_rate)
+    if math.isinf(max(below, above)):
         return Decision(UNDECIDED, without_uncertainty(measurement), ours)
     error = math.hypot(measurement.se, measurement.limit_se)
-    single = student(measurement.runs, error_rate) * error
-    joint = student(measurement.runs, error_rate / (2 * family)) * error
+    # Towards print, and to the side where the truth may be further away.
+    toward, single = below if middle > top else above, max(below, above)
+    joint = measurement.slack(error_rate / (2 * family))[0 if middle > top else 1]
     resolution = math.exp(min(2 * single, TOLERANCE) if single <= TOLERANCE else 2 * single)
     reason = f"{_distance(away, error)}, {measurement.runs} runs"
     needed = math.nan
     if away > joint:
         verdict = CONTRADICTED
-    elif away <= single and away + single <= TOLERANCE:
+    elif away <= toward and away + single <= TOLERANCE:
         verdict = REPRODUCED
     else:
         verdict = UNDECIDED
-        if away > single:
+        if away > toward:
             needed = runs_until(measurement, away, error_rate / (2 * family))
         else:
             needed = runs_until(measurement, TOLERANCE - away, error_rate)
-        reason += f"; {_lack(measurement, away, single)}: {runs_in_words(needed)}"
+        reason += f"; {_lack(measurement, away, toward)}: {runs_in_words(needed)}"
     return Decision(verdict, reason, ours, measurement.natural_se, needed, resolution)
 
 

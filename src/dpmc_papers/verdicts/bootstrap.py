@@ -10,9 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from dpmc.types import Array, DpmcError
 from dpmc_papers.verdicts.scales import PLAIN, Scale
+
+# Ends of an interval on a scale, each wrong with a given probability at most.
+Bounds = Callable[[float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Measurement:
         On which the estimate is compared with limits.
     limit_se : float
         Standard error of the limits themselves on the scale, where they come from printed runs.
+    bounds : callable, optional
+        Ends of an interval on the scale, by the error rate of each; by default those of Student.
     """
 
     setting: str
@@ -40,12 +46,35 @@ class Measurement:
     runs: int
     scale: Scale
     limit_se: float = 0.0
+    bounds: Bounds | None = None
+
+    def slack(self, level: float) -> tuple[float, float]:
+        """How far the truth may be below and above the estimate, on the scale.
+
+        Each is exceeded with probability `level` at most, the error of the limits included; it is
+        infinite where that is not known.
+        """
+        if self.runs == 0:
+            return 0.0, 0.0
+        quantile, value = student(self.runs, level), self.scale.of(self.estimate)
+        below = above = quantile * self.se
+        if self.bounds is not None:
+            low, high = self.bounds(level)
+            below, above = value - low, high - value
+        sides = [math.hypot(side, quantile * self.limit_se) for side in (below, above)]
+        known = [side if math.isfinite(value) and side < math.inf else math.inf for side in sides]
+        return known[0], known[1]
 
     @property
     def natural_se(self) -> float:
         """Standard error of the estimate itself, off its scale."""
         slope = self.scale.slope(self.estimate)
         return self.se / slope if slope > 0 and math.isfinite(self.estimate) else math.nan
+
+
+def student(runs: int, level: float) -> float:
+    """One-sided Student quantile of `runs` replicates at a level."""
+    return float(stdtrit(runs - 1, 1 - level)) if runs > 1 else math.inf
 
 
 def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLAIN) -> Measurement:

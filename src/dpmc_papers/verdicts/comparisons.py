@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient, replicates_of
+from dpmc.types import Array
+from dpmc_papers.verdicts.bootstrap import Measurement, quotient
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     Rule,
@@ -48,11 +49,10 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             lacking.append(f"variant {variant}")
             continue
         for values, groups in shared_settings(sides, by):
-            top, bottom = evidence.resample(groups, rule["metric"], statistic)
             parts = [name_of({}, by, values)] if by else []
             name = ", ".join([f"{words(below)} over {words(above)}", *parts])
             measurements.append(
-                measured(name, quotient(top, bottom), fewest_replicates(groups), LOG)
+                evidence.measure(name, groups, rule["metric"], statistic, LOG, first_over_second)
             )
     return or_not_run(measurements, lacking, rule)
 
@@ -65,9 +65,9 @@ def shared_settings(
     return [(key, [group, second[key]]) for key, group in first.items() if key in second]
 
 
-def fewest_replicates(groups: list[pd.DataFrame]) -> pd.DataFrame:
-    """Group with the fewest replicates, on which an uncertainty rests."""
-    return min(groups, key=replicates_of)
+def first_over_second(values: list[Array]) -> Array:
+    """Ratio of the values of two groups."""
+    return quotient(values[0], values[1])
 
 
 def _pairs(tiers: list[list[Rule]]) -> list[tuple[Rule, Rule]]:

@@ -6,9 +6,8 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from scipy.special import stdtrit
-
-from dpmc_papers.verdicts.bootstrap import Measurement
+from dpmc_papers.verdicts.bootstrap import Measurement, student
+from dpmc_papers.verdicts.medians import Box
 from dpmc_papers.verdicts.verdict import CONTRADICTED, REPRODUCED, UNDECIDED
 
 # More runs than anybody makes.
@@ -75,18 +74,17 @@ def decide(
     spared = math.floor(exceptions * count + 1e-9)
     for_it, against = error_rate / (spared + 1), error_rate / (count - spared)
     margins = [_margin(entry, low, high) for entry in measurements]
-    pairs = list(zip(margins, measurements, strict=True))
-    holding = [_slack(e, for_it) < math.inf and m >= _slack(e, for_it) for m, e in pairs]
-    beyond = [m < -_slack(e, against) for m, e in pairs]
+    holding = [_within(entry, low, high, for_it) for entry in measurements]
+    beyond = [_beyond(entry, low, high, against) for entry in measurements]
     worst = min(range(count), key=lambda k: (not beyond[k], holding[k], margins[k]))
     ours = measurements[worst]
     parts = []
     if count > 1:
         told = f"established at {sum(holding)} of {count} settings"
         parts.append(told + (f", contradicted at {sum(beyond)}" if any(beyond) else ""))
-    slack = _slack(ours, against if beyond[worst] else for_it)
+    level = against if beyond[worst] else for_it
     parts.append(
-        f"{'least margin: ' if count > 1 else ''}{_in_words(ours)}{_interval(ours, slack)}"
+        f"{'least margin: ' if count > 1 else ''}{_in_words(ours)}{_interval(ours, level)}"
     )
     needed = math.nan
     if sum(holding) >= count - spared:
@@ -96,13 +94,15 @@ def decide(
     else:
         verdict = UNDECIDED
         needed = _needed(measurements, margins, spared, (for_it, against))
-        if math.isfinite(slack) or ours.runs == 1:
+        if min(ours.slack(level)) < math.inf or ours.runs == 1:
             parts.append(_runs_in_words(needed, margins[worst] >= 0))
     return Decision(verdict, "; ".join(parts), ours.estimate, ours.natural_se, needed)
 
 
 def without_uncertainty(entry: Measurement) -> str:
     """In words why nothing is decided."""
+    if entry.runs > 1 and entry.bounds and math.isfinite(entry.scale.of(entry.estimate)):
+        return f"{entry.runs} runs are too few for an interval"
     why = "from a single run" if entry.runs == 1 else "not finite in every resample"
     return f"{why}: no uncertainty"
 
@@ -117,21 +117,20 @@ def runs_in_words(needed: float) -> str:
 def runs_until(entry: Measurement, slack: float, level: float) -> float:
     """Least number of runs whose one-sided interval is no longer than `slack`.
 
-    Infinite if no number does, for the error of the limits stays.
+    Infinite if no number does, for the error of the limits stays. Intervals of medians take a few
+    runs to exist, and add the errors of their groups.
     """
+    groups = len(entry.bounds.samples) if isinstance(entry.bounds, Box) else 1
+    spread = entry.se * math.sqrt(groups)
 
     def enough(runs: int) -> bool:
-        error = math.hypot(entry.se * math.sqrt(entry.runs / runs), entry.limit_se)
-        return student(runs, level) * error <= slack
+        error = math.hypot(spread * math.sqrt(entry.runs / runs), entry.limit_se)
+        exists = entry.bounds is None or 0.5**runs <= level / groups
+        return exists and student(runs, level) * error <= slack
 
     if not enough(int(MOST_RUNS)):
         return math.inf
     return float(bisect_left(range(int(MOST_RUNS)), True, lo=2, key=enough))
-
-
-def student(runs: int, level: float) -> float:
-    """One-sided Student quantile of `runs` replicates at a level."""
-    return float(stdtrit(runs - 1, 1 - level)) if runs > 1 else math.inf
 
 
 def _runs_in_words(needed: float, inside: bool) -> str:
@@ -164,21 +163,34 @@ def _runs_at(entry: Measurement, margin: float, level: float) -> float:
     return runs_until(entry, abs(margin), level)
 
 
-def _margin(entry: Measurement, low: float, high: float) -> float:
-    """How far the estimate is inside the limits on its scale, negative outside."""
+def _rooms(entry: Measurement, low: float, high: float) -> list[tuple[float, int]]:
+    """How far the estimate is inside each limit there is, on its scale; 0 for the lower one."""
     value, low, high = (entry.scale.of(number) for number in (entry.estimate, low, high))
     # An infinite value is well inside where there is no limit on that side.
-    sides = [high - value] * (high < math.inf) + [value - low] * (low > -math.inf)
-    inside = min(sides, default=math.inf)
+    rooms = [(value - low, 0)] * (low > -math.inf) + [(high - value, 1)] * (high < math.inf)
+    if entry.runs:
+        return rooms
     # Numbers read from text: equal but for rounding.
-    return 0.0 if entry.runs == 0 and math.isclose(inside, 0, abs_tol=1e-9 * abs(value)) else inside
+    same = 1e-9 * abs(value)
+    return [(0.0 if math.isclose(room, 0, abs_tol=same) else room, side) for room, side in rooms]
 
 
-def _slack(entry: Measurement, level: float) -> float:
-    if entry.runs == 0:
-        return 0.0
-    slack = student(entry.runs, level) * math.hypot(entry.se, entry.limit_se)
-    return math.inf if math.isnan(slack) else slack
+def _margin(entry: Measurement, low: float, high: float) -> float:
+    """How far the estimate is inside the limits on its scale, negative outside."""
+    return min((room for room, _ in _rooms(entry, low, high)), default=math.inf)
+
+
+def _within(entry: Measurement, low: float, high: float, level: float) -> bool:
+    """Whether the interval of a setting keeps within the limits."""
+    slack = entry.slack(level)
+    rooms = _rooms(entry, low, high)
+    return all(slack[side] < math.inf and slack[side] <= room for room, side in rooms)
+
+
+def _beyond(entry: Measurement, low: float, high: float, level: float) -> bool:
+    """Whether it lies beyond one of them."""
+    slack = entry.slack(level)
+    return any(room < -slack[1 - side] for room, side in _rooms(entry, low, high))
 
 
 def _in_words(entry: Measurement) -> str:
@@ -186,11 +198,12 @@ def _in_words(entry: Measurement) -> str:
     return f"{entry.estimate:.{digits}g} ({entry.setting})"
 
 
-def _interval(entry: Measurement, slack: float) -> str:
+def _interval(entry: Measurement, level: float) -> str:
     if entry.runs == 0:
         return ""
-    if math.isinf(slack):
+    below, above = entry.slack(level)
+    if math.isinf(min(below, above)):
         return f" {without_uncertainty(entry)}"
     middle = entry.scale.of(entry.estimate)
-    low, high = entry.scale.back(middle - slack), entry.scale.back(middle + slack)
+    low, high = entry.scale.back(middle - below), entry.scale.back(middle + above)
     return f", interval {low:.3g} to {high:.3g} from {entry.runs} runs"

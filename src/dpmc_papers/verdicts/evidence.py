@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from dpmc.types import UNAVAILABLE, Array, DpmcError
-from dpmc_papers.verdicts.bootstrap import Measurement, resample
+from dpmc_papers.verdicts.bootstrap import Measurement, measured, replicates_of, resample
+from dpmc_papers.verdicts.medians import Box, Of, Sample
+from dpmc_papers.verdicts.scales import PLAIN, Scale
 
 Rule = Mapping[str, Any]
 AS_PUBLISHED = "as_published"
@@ -93,6 +96,26 @@ class Evidence:
         """
         self.used.extend(groups)
         return resample(groups, metric, statistic, self.rng, self.resamples)
+
+    def measure(
+        self,
+        name: str,
+        groups: Sequence[pd.DataFrame],
+        metric: str,
+        statistic: str,
+        scale: Scale = PLAIN,
+        of: Of = operator.itemgetter(0),
+    ) -> Measurement:
+        """Measure what `of` makes of a statistic of each group, at the setting `name`.
+
+        Intervals of medians are those of :class:`dpmc_papers.verdicts.medians.Box`.
+        """
+        copies = of(self.resample(groups, metric, statistic))
+        found = measured(name, copies, min(groups, key=replicates_of), scale)
+        if statistic != "median":
+            return found
+        samples = [Sample.of(group, metric) for group in groups]
+        return replace(found, bounds=Box(samples, of, scale))
 
 
 class NotRunError(Exception):

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from dpmc.types import UNAVAILABLE, DpmcError
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, replicates_of
+from dpmc_papers.verdicts.bootstrap import Bounds, Measurement, measured, replicates_of
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -47,8 +47,7 @@ def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]
     """
     rows, name = _measurable(rule, evidence, variant)
     scale = _scale(rule)
-    copies = evidence.resample([rows], rule["metric"], "median")[0]
-    measurement = measured(name, copies, rows, scale)
+    measurement = evidence.measure(name, [rows], rule["metric"], "median", scale)
     printed, size = rule["printed"], rule.get("count", len(rows))
     if not isinstance(printed, list):
         return [replace(measurement, limit_se=measurement.se)]
@@ -85,9 +84,8 @@ def interval(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     low, middle, high = rule["printed"]
     half, count = (high - low) / 2, int(rule["count"])
     if rule["of"] == "mean":
-        copies = evidence.resample([rows], rule["metric"], "mean")[0]
         limit_se = (half + unit) / _quantile(rule, count) * scale.slope(middle)
-        measurement = measured(name, copies, rows, scale)
+        measurement = evidence.measure(name, [rows], rule["metric"], "mean", scale)
     else:
         copies = evidence.resample([rows], rule["metric"], "sd")[0]
         copies = copies * _quantile(rule, len(rows)) / math.sqrt(len(rows))
@@ -120,8 +118,7 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """
     rows, name = _measurable(rule, evidence, variant)
     scale = _scale(rule)
-    copies = evidence.resample([rows], rule["metric"], "mean")[0]
-    measurement = measured(name, copies, rows, scale)
+    measurement = evidence.measure(name, [rows], rule["metric"], "mean", scale)
     printed, count = rule["printed"], int(rule["count"])
     if count == 0:
         return [replace(measurement, se=0.0, runs=0) if len(rows) == 1 else measurement]
@@ -213,7 +210,24 @@ def together(
     limit_se = math.sqrt(sum(entry.limit_se**2 for entry in found)) / len(found)
     shared = max(joint.se / apart, 1.0) if apart > 0 else 1.0
     runs = min(entry.runs for entry in found)
-    return [replace(joint, limit_se=limit_se * shared, runs=runs)]
+    bounds = _mean_bounds(found, joint.scale.of(joint.estimate), shared)
+    return [replace(joint, limit_se=limit_se * shared, runs=runs, bounds=bounds)]
+
+
+def _mean_bounds(found: list[Measurement], middle: float, shared: float) -> Bounds | None:
+    """Interval of a mean of independent medians, `shared` times as wide; None for no medians.
+
+    Distances of each median from the ends of its interval add up as standard errors do.
+    """
+    if any(entry.bounds is None for entry in found):
+        return None
+
+    def bounds(level: float) -> tuple[float, float]:
+        slacks = np.array([replace(entry, limit_se=0.0).slack(level) for entry in found])
+        below, above = shared * np.sqrt(np.sum(slacks**2, axis=0)) / len(found)
+        return middle - float(below), middle + float(above)
+
+    return bounds
 
 
 def _statistic(rule: Rule) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient, replicates_of
+from dpmc.types import Array
+from dpmc_papers.verdicts.bootstrap import Measurement, quotient
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -27,7 +28,7 @@ from dpmc_papers.verdicts.evidence import (
     words,
 )
 from dpmc_papers.verdicts.kinds import kind, statistics_of
-from dpmc_papers.verdicts.scales import LOG, PLAIN
+from dpmc_papers.verdicts.scales import LOG
 
 
 @kind(
@@ -92,9 +93,8 @@ def level(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             lacking.append(words(filters))
         for values, group in grid(runs, by):
             statistic = str(rule.get("statistic", "median"))
-            estimates = evidence.resample([group], rule["metric"], statistic)[0]
             name = name_of(filters, by, values)
-            measurements.append(measured(name, estimates, group, PLAIN))
+            measurements.append(evidence.measure(name, [group], rule["metric"], statistic))
     return or_not_run(measurements, lacking, rule)
 
 
@@ -121,8 +121,9 @@ def _ratio(
     rule: Rule, name: str, top: pd.DataFrame, rest: list[pd.DataFrame], evidence: Evidence
 ) -> Measurement:
     statistic = str(rule.get("statistic", "median"))
-    estimates = evidence.resample([top, *rest], rule["metric"], statistic)
     versus = np.max if rule.get("versus", "max") == "max" else np.min
-    ratios = quotient(estimates[0], versus(np.stack(estimates[1:]), axis=0))
-    smallest = min([top, *rest], key=replicates_of)
-    return measured(name, ratios, smallest, LOG)
+
+    def over(values: list[Array]) -> Array:
+        return quotient(values[0], versus(np.stack(values[1:]), axis=0))
+
+    return evidence.measure(name, [top, *rest], rule["metric"], statistic, LOG, over)

@@ -46,7 +46,7 @@ class Scale:
         if self.name == "plain":
             return value
         if self.name == "log":
-            return math.exp(min(value, 700.0)) - self.unit
+            return (math.exp(value) if value < 700 else math.inf) - self.unit
         share = 1 / (1 + math.exp(-value)) if value > -700 else 0.0
         return share * (1 + 2 * self.unit) - self.unit
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient
-from dpmc_papers.verdicts.comparisons import fewest_replicates, shared_settings
+from dpmc_papers.verdicts.bootstrap import Measurement
+from dpmc_papers.verdicts.comparisons import first_over_second, shared_settings
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     Rule,
@@ -47,9 +47,10 @@ def follows(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         means = [float(side[values][guide["metric"]].mean()) for side in guides]
         ahead = pair if means[0] > means[1] else pair[::-1]
         statistic = str(rule.get("statistic", "mean"))
-        top, bottom = evidence.resample(ahead, rule["metric"], statistic)
         larger = rule["groups"][0 if means[0] > means[1] else 1]
         name = ", ".join([f"{words(larger)} ahead", *([name_of({}, by, values)] if by else [])])
-        measurements.append(measured(name, quotient(top, bottom), fewest_replicates(ahead), LOG))
+        measurements.append(
+            evidence.measure(name, ahead, rule["metric"], statistic, LOG, first_over_second)
+        )
     lacking = [words(s) for s, g in zip(rule["groups"], groups, strict=True) if g.empty]
     return or_not_run(measurements, lacking or [f"settings with {guide['metric']}"], rule)

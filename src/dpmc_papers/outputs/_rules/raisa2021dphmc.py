@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dpmc import registry
-from dpmc_papers.verdicts.bootstrap import Measurement, measured, quotient
+from dpmc.types import Array
+from dpmc_papers.verdicts.bootstrap import Measurement, quotient
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -76,14 +77,20 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         groups = [
             compared[(compared["method"] == m) & (compared["problem"] == p)] for m, p in cells
         ]
+        shape = len(methods), len(problems)
         if len(problems) < 2 or any(group.empty for group in groups):
             continue
-        medians = np.stack(evidence.resample(groups, rule["metric"], "median"))
-        medians = medians.reshape(len(methods), len(problems), -1)
-        worst = quotient(medians, medians.min(axis=0)).max(axis=1)
         for k, other in enumerate(rule["others"], start=1):
+
+            def against(values: list[Array], k: int = k, shape: Any = shape) -> Array:
+                medians = np.stack(values).reshape(*shape, -1)
+                worst = quotient(medians, medians.min(axis=0)).max(axis=1)
+                return quotient(worst[0], worst[k])
+
             name = f"against {name_of({'method': other}, by, values)}"
-            measurements.append(measured(name, quotient(worst[0], worst[k]), compared, LOG))
+            measurements.append(
+                evidence.measure(name, groups, rule["metric"], "median", LOG, against)
+            )
     missing = ["two problems with " + ", ".join(words({"method": m}) for m in methods)]
     return or_not_run(measurements, missing, rule)
 

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from dpmc_papers.verdicts.bootstrap import Measurement, measured
-from dpmc_papers.verdicts.comparisons import fewest_replicates
+from dpmc.types import Array
+from dpmc_papers.verdicts.bootstrap import Measurement
 from dpmc_papers.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -41,12 +41,16 @@ def difference(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement
     for values, group in grid(rows, list(rule.get("by", ()))):
         parts = list(grid(group, [column]))
         for (low, first), (high, second) in itertools.combinations(parts, 2):
-            pair = evidence.resample([first, second], rule["metric"], statistic)
             name = f"{column} {high[0]:g} less {low[0]:g}"
             name = ", ".join([*map(str, values), name])
-            runs = fewest_replicates([first, second])
-            measurements.append(measured(name, pair[1] - pair[0], runs, PLAIN))
+            measurements.append(
+                evidence.measure(name, [first, second], rule["metric"], statistic, PLAIN, _less)
+            )
     return or_not_run(measurements, [f"two values of {column}"], rule)
+
+
+def _less(values: list[Array]) -> Array:
+    return values[1] - values[0]
 
 
 @kind(
