@@ -155,6 +155,7 @@ def _drawn(rows: Sequence[Sequence[Panel]], y: str, words: str, heading: str) ->
         for axis, panel in zip(line, row, strict=True):
             _panel(axis, panel, y, looks)
         line[0].set_ylabel(words)
+    axes[0, 0].set_yscale("log")  # they share it
     handles = [
         Line2D([], [], color=one.colour, marker=one.marker, ms=4, ls="", label=one.label)
         for one in looks.values()
@@ -169,6 +170,6 @@ def _panel(axis: Axes, panel: Panel, y: str, looks: Mapping[str, Look]) -> None:
     here = {name: look for name, look in looks.items() if name in set(panel.runs["label"])}
     grid = list(panel.ticks)
     if here:
-        panels.medians(axis, panel.runs, panel.x, y, "label", here, grid)
+        panels.centres(axis, panel.runs, panel.x, y, "label", here, grid)
     axis.set_xticks(range(len(grid)), list(panel.ticks.values()))
-    axis.set(yscale="log", title=panel.title, xlabel=panel.label)
+    axis.set(title=panel.title, xlabel=panel.label)
