@@ -81,9 +81,10 @@ def test_a_ledger_never_comes_to_more_than_the_curve():
 
 
 def test_json_has_the_fields_of_the_registry():
-    guarantee = replace(GAUSSIAN, unit="patient", outside=(SEED,))
+    guarantee = replace(GAUSSIAN, unit="patient", outside=(SEED,), noise="discrete")
     found = json.loads(guarantee.to_json())
-    assert found["mu"] == guarantee.mu
+    assert (found["mu"], found["noise"]) == (guarantee.mu, "discrete")
+    assert found["deployment"]["implementation"]["mechanisms"].startswith("discrete noise on")
     loss = found["deployment"]["privacy_loss"]
     assert loss["privacy_unit"] == "patient"
     assert "substitution of one patient" in loss["privacy_unit_details"]
@@ -106,7 +107,7 @@ def test_the_digest_is_of_all_that_is_stated_and_of_all_releases():
         digest(replace(GAUSSIAN, **{name: value}))
         for name, value in {
             "epsilon": 0.9, "delta": 1e-7, "neighbours": "add_remove", "unit": "patient",
-            "accountant": "pld", "outside": (SEED,),
+            "accountant": "pld", "outside": (SEED,), "noise": "discrete",
         }.items()
     ]  # fmt: skip
     changed += [digest(releases=(("gaussian(2.0)", 1),))]

@@ -99,11 +99,11 @@ def test_a_fit_with_discrete_noise_has_the_same_guarantee(method):
     terms |= {"progress": False, "seed": None} | WITH_BATCHES[method]
     discretely = dpmc.fit(MODEL, ROWS, method=method, noise="discrete", **terms)
     usual = dpmc.fit(MODEL, ROWS, method=method, noise="continuous", **terms)
-    assert replace(usual.guarantee, outside=()) == discretely.guarantee
+    assert replace(usual.guarantee, outside=(), noise="discrete") == discretely.guarantee
     assert usual.guarantee.outside == (LOW_BITS,)
     assert discretely.ledger == usual.ledger
-    assert discretely.plan.noise == "discrete"
-    assert usual.plan.noise == "continuous"
+    assert discretely.guarantee.noise == "discrete"
+    assert usual.guarantee.noise == "continuous"
     assert not np.array_equal(discretely.draws, usual.draws)
 
 

@@ -150,7 +150,7 @@ def watched(monkeypatch):
 def test_no_way_in_draws_continuous_noise_without_a_seed(way, watched):
     fitted = WAYS[way]()
     assert watched == []
-    assert fitted.plan.noise == "discrete"
+    assert fitted.guarantee.noise == "discrete"
     assert LOW_BITS not in fitted.guarantee.outside
     assert "discrete" in str(fitted.summary())
 
@@ -167,7 +167,7 @@ def test_continuous_noise_is_named_and_noticed(way, watched):
 @pytest.mark.parametrize("way", ["fit", "fit of nodes", "linear_regression", "mixture"])
 def test_with_a_seed_noise_is_continuous_and_both_are_named(way):
     fitted = WAYS[way](seed=3)
-    assert fitted.plan.noise == "continuous"
+    assert fitted.guarantee.noise == "continuous"
     assert {SEED, LOW_BITS} <= {*fitted.guarantee.outside}
     discrete = WAYS[way](seed=3, noise="discrete")
     assert LOW_BITS not in discrete.guarantee.outside
@@ -178,7 +178,7 @@ def test_with_a_seed_noise_is_continuous_and_both_are_named(way):
 def test_what_has_continuous_noise_alone_says_so(way, watched):
     fitted = CONTINUOUS[way]()
     assert watched
-    assert fitted.plan.noise == "continuous"
+    assert fitted.guarantee.noise == "continuous"
     assert LOW_BITS in fitted.guarantee.outside
 
 

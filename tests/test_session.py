@@ -64,7 +64,7 @@ def test_parts_add_up_in_mu_squared(path) -> None:
     with opened(path) as session:
         whole = session.regression("y ~ age", TABLE, likelihood="logistic", epsilon=1.5, **QUICK)
         assert (whole.guarantee.epsilon, whole.guarantee.delta) == (1.5, 1e-6)
-        assert (whole.plan.noise, whole.guarantee.outside) == ("discrete", ())
+        assert (whole.guarantee.noise, whole.guarantee.outside) == ("discrete", ())
         session.fit(MODEL, TABLE[["age"]], share=0.2, label="mean age", **QUICK)
         session.release(MEAN, noise_multiplier=16.0, label="rate")
         assert [part.what for part in session.parts] == ["y ~ age", "mean age", "rate"]

@@ -227,7 +227,7 @@ def test_parameters_that_are_given_stay():
 
 
 def test_noise_may_be_discrete():
-    assert fit(noise="discrete", max_iterations=20).plan.noise == "discrete"
+    assert fit(noise="discrete", max_iterations=20).guarantee.noise == "discrete"
 
 
 @pytest.mark.parametrize("method", TUNED)

@@ -168,6 +168,7 @@ class Session:
             "gaussian",
             outside=tuple(outside),
             unit=self._unit() or ROW,
+            noise="discrete",
         )
 
     @property

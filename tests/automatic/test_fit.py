@@ -214,7 +214,7 @@ def test_a_bar_shows_how_much_of_the_budget_is_spent(data, capsys):
 
 def test_discrete_noise_gives_a_posterior_too(data):
     fitted = dpmc.fit(gaussian_model(), data, **QUICK, noise="discrete", seed=1)
-    assert fitted.plan.noise == "discrete"
+    assert fitted.guarantee.noise == "discrete"
     assert np.abs(fitted.kept().mean(axis=(0, 1)) - data.mean(axis=0)).max() < 0.2
 
 

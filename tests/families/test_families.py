@@ -61,7 +61,7 @@ def test_every_family_returns_a_fit(tmp_path):
         assert fit.draws.shape[2] == len(fit.names) == len(set(fit.names))
         assert np.isfinite(fit.draws).all()
         assert fit.guarantee.epsilon <= 2.0 * (1 + 1e-9)
-        continuous = fit.plan.noise == "continuous"  # of the network alone
+        continuous = fit.guarantee.noise == "continuous"  # of the network alone
         assert fit.guarantee.outside == ((LOW_BITS,) if continuous else ())
         # What was recorded comes to what is guaranteed, by another accountant or the same.
         if fit.ledger:

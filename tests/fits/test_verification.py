@@ -60,6 +60,7 @@ def test_what_was_not_changed_is_true(told, tmp_path):
             changed(neighbours="add_remove", deployment={}), "`deployment` is not"
         ),
         "another unit": (changed(unit="patient"), "`deployment` is not"),
+        "another noise": (changed(noise="discrete"), "`deployment` is not"),
         "nothing outside": (changed(outside=["weather"]), "`deployment` is not"),
         "a release removed": ({**RECORD, "releases": RECORD["releases"][:1]}, "`digest` is not"),
         "a count lower": (
@@ -117,7 +118,7 @@ def test_nothing_released_is_within_every_budget(told):
         (STATED.to_json(), "has no releases, a second file with a ledger must be given"),
         (changed(epsilon="1"), "`epsilon` and `delta` must be numbers of a guarantee, got '1'"),
         (changed(neighbours="near"), "`neighbours` must be one of replace, add_remove, got 'near'"),
-        (changed(unit=3), "`accountant` and `unit` must be texts"),
+        (changed(unit=3), "`accountant`, `unit` and `noise` must be texts"),
         ({**RECORD, "releases": None}, "must have a list of releases"),
         ({**RECORD, "releases": [["gaussian(1.0)", "x"]]}, "must be an integer of at least 0"),
         ({**RECORD, "releases": [3]}, "a record must be a text and a count, got 3"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import math
 import tracemalloc
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpmc
@@ -17,6 +20,7 @@ from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import gaussian_mean, linear, logistic, poisson
 from dpmc.rng import stream
 from dpmc.rows.persons import Persons, numbered
+from dpmc.shards.units import by_person
 from dpmc.types import Dataset, DpmcError
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6, "progress": False, "num_draws": 50}
@@ -129,6 +133,29 @@ def test_identifiers_of_any_kind_say_who_is_who(given, wanted, count):
     assert found == count
 
 
+HOSTILE = [None, 0.5, "a", b"\xff", -1, math.nan, (1, 2), [], {}, 1 << 70]
+
+
+@pytest.mark.parametrize(
+    ("kind", "last"),
+    [("list", one) for one in HOSTILE]
+    + [(kind, one) for kind in ("pandas", "polars", "arrow") for one in (None, -1)],
+)
+def test_no_entry_decides_who_others_are(kind, last):
+    """Of long integers, which floats cannot tell apart, beside one entry of any type."""
+    others = [2**60, 2**60 + 1, 2**60]
+    given = [*others, last]
+    if kind != "list":
+        given = {
+            "pandas": lambda: pd.Series(given, dtype="Int64"),
+            "polars": lambda: pl.Series(given, dtype=pl.Int64),
+            "arrow": lambda: pa.chunked_array([given], pa.int64()),
+        }[kind]()
+    places, _ = numbered(given, "person", "zero")
+    assert places[:3].tolist() == numbered(np.array(others), "person", "zero")[0].tolist()
+    assert places[3] in (-1, 2)
+
+
 def test_a_row_without_identifier_counts_for_nobody():
     rows, ids = responses("linear", 600)[:, :2], np.repeat(np.arange(300.0), 2)
     more = np.concatenate([rows, np.full((50, 2), 1e6)])
@@ -154,8 +181,9 @@ FRAME = pd.DataFrame({"patient": ["a", "a", "b"], "u": [1.0, 2.0, 3.0], "v": [0.
         (FRAME, {"unit": "doctor"}, "`unit` must name one column of a data frame, got 'doctor'"),
         (FRAME[["u", "v"]].to_numpy(), {"unit": "patient"}, "of a data frame, got 'patient' for n"),
         (FRAME[["u", "v"]], {"unit": [1, 2]}, "one identifier of a person for each row, got ano"),
-        (FRAME[["u", "v"]], {"unit": [[1, 2]]}, "must be a column of integers or texts, got list"),
-        (FRAME[["u", "v"]], {"unit": [[1], [2, 3]]}, "of integers or texts, got list"),
+        (FRAME[["u", "v"]], {"unit": [[1, 2]]}, "an integer or a text for the person of every"),
+        (FRAME[["u", "v"]], {"unit": [[1], [2, 3]]}, "an integer or a text for the person of"),
+        (FRAME[["u", "v"]], {"unit": b"ab"}, "of integers or texts, got bytes"),
         (FRAME[["u", "v"]], {"unit": 3}, "must be a column of integers or texts, got int"),
         (FRAME[["u", "v"]], {"unit": [None] * 3}, "an integer or a text for the person of every"),
         (FRAME, {"unit": "patient", "method": "dp_penalty"}, "`unit` must be None beside a `met"),
@@ -190,6 +218,15 @@ def test_a_column_of_any_frame_names_persons(kind):
     fit = fitted(MEAN, frame, unit="patient")
     assert fit.draws.tobytes() == fitted(MEAN, rows, unit=ids).draws.tobytes()
     assert fit.guarantee.relation == "substitution of one patient"
+
+
+def test_a_row_without_identifier_does_not_round_those_of_its_shard(tmp_path):
+    for k, last in enumerate((None, 2**60 + 1)):
+        frame = pd.DataFrame({"u": [0.0, 1.0, 2.0]})
+        frame["patient"] = pd.Series([2**60, 2**60 + 1, last], dtype="Int64")
+        frame.to_parquet(tmp_path / f"{k}.parquet")
+    persons = by_person(tmp_path, "patient", "zero")
+    assert np.diff(persons.starts).tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])

@@ -182,6 +182,27 @@ def test_units_have_to_agree():
 
 
 @pytest.mark.parametrize(
+    ("noises", "joint"),
+    [
+        (["discrete", "discrete"], "discrete"),
+        (["discrete", "continuous"], "continuous and discrete"),
+        (["continuous and discrete", "discrete"], "continuous and discrete"),
+        (["discrete", ""], ""),
+    ],
+)
+def test_the_noise_is_that_of_all_parts(noises, joint):
+    parts = [dataclasses.replace(pure(1.0), noise=noise) for noise in noises]
+    assert compose(parts, DELTA).noise == joint
+    gaussian_parts = [
+        dataclasses.replace(part, accountant="gaussian", delta=DELTA) for part in parts
+    ]
+    assert compose(gaussian_parts, DELTA).noise == joint
+    ledger = Ledger({gaussian(4.0): 1}, "discrete")
+    assert compose([ledger, *parts], DELTA).noise == joint
+    assert compose([*parts, ledger.records()], DELTA).noise == ""
+
+
+@pytest.mark.parametrize(
     "batch",
     [
         "sampled_gaussian(9.0, batch_size=5, num_rows=100)",

@@ -124,7 +124,7 @@ def fit(
     outside += [] if nodes is None else nodes.outside
     unit = unit_of(dataset)
     outside += [] if nodes is None or unit == ROW else [SEVERAL % unit]
-    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit)
+    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit, noise)
     what = "rows" if unit == ROW else "persons"
     purse = Purse(ledger, streams.noise, nodes)
     spent: Plan
@@ -166,8 +166,7 @@ def fit(
                 mu=budget.mu,
                 stages=(*stages, *spent.stages),
                 acceptance=accepted,
-                noise=noise,
-                audit=replace(audit(parse(records), delta), neighbours=neighbours),
+                audit=replace(audit(parse(records), delta), neighbours=neighbours, unit=unit),
                 details={**spent.details, "num_rows": num_rows},
             ),
             names=names,

@@ -183,13 +183,13 @@ def named(
 
 
 def with_randomness(guarantee: Guarantee, seed: int | None, noise: Noise) -> Guarantee:
-    """Guarantee that names a seed, and noise in floating point, as outside of it."""
+    """Guarantee with its noise, that names a seed and noise in floating point as outside of it."""
     if not guarantee.private:
         return guarantee
     named = [*guarantee.outside]
     named += [] if seed is None else [SEED]
     named += [] if noise == "discrete" else [LOW_BITS]
-    return replace(guarantee, outside=tuple(named))
+    return replace(guarantee, outside=tuple(named), noise=noise)
 
 
 def finished(fit: Fit, remarks: Iterator[str] | Sequence[str], num_rows: int) -> Fit:

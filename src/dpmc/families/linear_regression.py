@@ -174,7 +174,6 @@ def linear_regression(
         plan=Plan(
             method=method,
             family=NAME,
-            noise=noise,
             epsilon=epsilon,
             delta=delta,
             num_chains=num_chains,

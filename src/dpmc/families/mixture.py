@@ -138,7 +138,6 @@ def mixture(
         plan=Plan(
             method="dp_sep",
             family=NAME,
-            noise=noise,
             epsilon=epsilon,
             delta=delta,
             clip_bound=settings.clip_bound,

@@ -146,7 +146,6 @@ def network(
         plan=Plan(
             method="dp_sep",
             family=NAME,
-            noise="continuous",
             epsilon=epsilon,
             delta=delta,
             clip_bound=settings.clip_bound,

@@ -164,7 +164,6 @@ def select_statistic(
         plan=Plan(
             method=chains[0].method,
             family=NAME,
-            noise=noise,
             epsilon=epsilon,
             delta=delta,
             num_chains=num_chains,

@@ -33,7 +33,7 @@ def record(fit: Fit) -> dict[str, Any]:
     """Facts of a fit; see `Fit.record`."""
     table = fit.summary().to_dataframe()
     facts = {
-        "guarantee": {**_registered(fit), "noise": fit.plan.noise},
+        "guarantee": _registered(fit),
         "posterior": table.where(table.notna(), None).to_dict("index"),
         "remarks": fit.remarks,
         "status": fit.status,
@@ -49,13 +49,11 @@ def _registered(fit: Fit) -> dict[str, Any]:
     """Facts of a guarantee, and how it came about in the words of the registry."""
     found = facts(fit.guarantee, fit.ledger)
     if fit.guarantee.private:
-        noise = f"{fit.plan.noise} noise on quantities of bounded sensitivity, {fit.plan.method}"
         found["deployment"] |= {
             "accounting": {
                 "composition": f"{sum(count for _, count in fit.ledger)} releases, listed",
                 "post_processing": "draws are computed from releases and public numbers alone",
             },
-            "implementation": {"mechanisms": noise},
         }
     return found
 
@@ -139,7 +137,8 @@ def load(path: Path) -> dict[str, Any]:
         for name in table.column_names
         if name.startswith("info.")
     }
-    guarantee = rest["guarantee"]
+    # Files of before have the noise in the plan.
+    guarantee = {"noise": rest["plan"].pop("noise", ""), **rest["guarantee"]}
     guarantee["outside"] = tuple(guarantee["outside"])
     return {
         "draws": draws,

@@ -114,8 +114,8 @@ def _facts(fit: Fit) -> Iterator[str]:
             count, error = stage["count"], stage["standard_error"]
             what = "Rows" if unit == ROW else "Persons"
             yield f"{what} that count: about {count:.0f} (standard error {error:.2g}, with noise)."
-    if plan.noise:
-        yield f"Noise: {plan.noise}."
+    if guarantee.noise:
+        yield f"Noise: {guarantee.noise}."
     if plan.statement:
         yield plan.statement
     elif plan.num_iterations is not None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dpmc.fits.fit import Fit
 from dpmc.privacy.audit import audit
 from dpmc.privacy.events import is_of_all_rows, parse
-from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, is_real
+from dpmc.types import NEIGHBOURS, NO_GUARANTEE, DpmcError, Guarantee, is_real
 from dpmc.types.guarantee import GAUSSIAN
 from dpmc.types.registered import facts
 
@@ -66,13 +67,12 @@ def _guarantee(path: Path, stated: Any) -> Guarantee:
     """Guarantee that is stated, refusing what is none."""
     if not isinstance(stated, Mapping):
         raise DpmcError(f"{path}: must be the record of a fit or a guarantee, got no mapping")
-    known = {"neighbours": "replace", "accountant": "", "outside": [], "unit": "row", **stated}
-    try:
-        epsilon, delta = known["epsilon"], known["delta"]
-    except KeyError as error:
-        raise DpmcError(
-            f"{path}: must be the record of a fit or a guarantee, got no {error}"
-        ) from None
+    for name in ("epsilon", "delta"):
+        if name not in stated:
+            raise DpmcError(f"{path}: must be the record of a fit or a guarantee, got no {name!r}")
+    usual = asdict(NO_GUARANTEE) | {"outside": []}
+    known = {name: stated.get(name, value) for name, value in usual.items()}
+    epsilon, delta = known["epsilon"], known["delta"]
     if epsilon is None:
         raise DpmcError(f"{path}: false: no guarantee is stated")
     if not (is_real(epsilon) and 0 <= epsilon < math.inf and is_real(delta) and 0 <= delta < 1):
@@ -85,11 +85,17 @@ def _guarantee(path: Path, stated: Any) -> Guarantee:
             f"{path}: `neighbours` must be one of {', '.join(NEIGHBOURS)}, got "
             f"{known['neighbours']!r}"
         )
-    texts = known["accountant"], known["unit"]
+    texts = known["accountant"], known["unit"], known["noise"]
     if not (all(isinstance(one, str) for one in texts) and isinstance(known["outside"], list)):
-        raise DpmcError(f"{path}: `accountant` and `unit` must be texts, and `outside` a list")
-    outside = tuple(map(str, known["outside"]))
-    return Guarantee(float(epsilon), float(delta), known["neighbours"], texts[0], outside, texts[1])
+        raise DpmcError(
+            f"{path}: `accountant`, `unit` and `noise` must be texts, and `outside` a list"
+        )
+    known |= {
+        "epsilon": float(epsilon),
+        "delta": float(delta),
+        "outside": tuple(map(str, known["outside"])),
+    }
+    return Guarantee(**known)
 
 
 def _releases(path: Path, found: Any) -> Releases:

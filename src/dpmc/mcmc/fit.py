@@ -352,7 +352,9 @@ def run(
     """
     ledger = Ledger(plan, noise)
     before = () if search is None else search.records
-    guarantee = replace(_guarantee(plan, search), outside=tuple(outside))
+    guarantee = replace(
+        _guarantee(plan, search), outside=tuple(outside), noise="" if plan is None else noise
+    )
 
     def records() -> Records:
         return _added(before, ledger.records())
@@ -368,7 +370,7 @@ def run(
             result = without_clip_counts(result)
         bought = types.Plan(num_iterations=num_iterations, num_chains=len(starts))
         if plan is not None:
-            bought = replace(_bought(plan, search, ledger), noise=noise)
+            bought = _bought(plan, search, ledger)
     return Fit(
         draws=None if result.draws is None else swapped(result.draws),
         info={name: swapped(values) for name, values in result.info.items()},

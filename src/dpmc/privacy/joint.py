@@ -28,6 +28,12 @@ class _Total:
     counts: dict[Event, int] = field(default_factory=dict)
     bounded: list[Bounded] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
+    noises: set[str] = field(default_factory=set)
+
+    @property
+    def noise(self) -> str:
+        """Noise of all parts, empty where that of one is not stated."""
+        return "" if "" in self.noises else " and ".join(sorted(self.noises))
 
     def add(self, counts: dict[Event, int], name: str) -> None:
         for event, count in counts.items():
@@ -120,7 +126,7 @@ def together(
     counts = {event: count for event, count in total.counts.items() if count}
     if not total.bounded:
         name, epsilon = _releases(counts, delta)
-        return Guarantee(epsilon, delta, neighbours, name, outside, found)
+        return Guarantee(epsilon, delta, neighbours, name, outside, found, total.noise)
     epsilon = composed(counts, delta, total.bounded).epsilon
     # Where little delta is left, numerical composition loses more than the sum of epsilons.
     left = delta - math.fsum(one.delta for one in total.bounded)
@@ -128,7 +134,7 @@ def together(
         others = _releases(counts, left)[1] if counts else 0.0
         summed = math.fsum(one.epsilon for one in total.bounded) + others
         epsilon = min(epsilon, summed * (1 + 1e-15))
-    return Guarantee(epsilon, delta, neighbours, NAME, outside, found)
+    return Guarantee(epsilon, delta, neighbours, NAME, outside, found, total.noise)
 
 
 def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
@@ -159,10 +165,12 @@ def _take(part: Any, name: str, total: _Total) -> None:
     if isinstance(part, Ledger | tuple | list):
         total.unnamed = total.unnamed or name
     if isinstance(part, Ledger):
+        total.noises.add(part.noise)
         _check_relation(part.neighbours or total.neighbours, name, total)
         total.add(part.committed, name)
         return
     if isinstance(part, tuple | list):
+        total.noises.add("")
         total.add(events.parse(part), name)
         return
     guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)
@@ -181,6 +189,7 @@ def _take(part: Any, name: str, total: _Total) -> None:
         )
     total.unit = guarantee.unit
     total.outside |= dict.fromkeys(guarantee.outside)
+    total.noises |= set(guarantee.noise.split(" and "))
     counts = _fixed(part, guarantee)
     if counts:
         total.add(dict(counts), name)

@@ -144,7 +144,7 @@ def numbered(
     >>> numbered(["b", "a", None, "b", 7, "7"], "patient", "zero")[0].tolist()
     [0, 1, -1, 0, 2, 2]
     """
-    given = _column(identifiers)
+    given = entries_of(identifiers)
     if given.dtype.kind in TEXTS:
         found: dict[Key, int] = {}
         keys = map(_key, given.tolist())
@@ -172,11 +172,24 @@ def numbered(
     return places, count
 
 
-def _column(identifiers: Any) -> np.ndarray[Any, Any]:
-    """Entries of a column, in memory."""
+def entries_of(identifiers: Any) -> np.ndarray[Any, Any]:
+    """Entries of a column of identifiers, in memory.
+
+    In one array of numbers or texts an entry of another type, or a missing one, would round or
+    rewrite all others: one row would decide who else is one person.
+    """
+    several = None
     try:
-        given = frames.entries(identifiers)
-    except Exception:  # of lists that differ in length
+        if isinstance(identifiers, list | tuple):
+            given, several = np.empty(0), identifiers
+        else:
+            given = frames.entries(identifiers)
+            as_list = getattr(identifiers, "to_pylist", getattr(identifiers, "to_list", None))
+            if given.dtype.kind == "f" and as_list is not None:  # maybe of integers
+                several = as_list()
+        if several is not None:
+            given = np.fromiter(several, dtype=object, count=len(several))
+    except Exception:  # of a type that is no column
         given = np.empty((0, 0))
     if (
         np.ma.isMaskedArray(identifiers)

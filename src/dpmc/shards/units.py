@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.rows.persons import Persons
+from dpmc.rows.persons import Persons, entries_of
 from dpmc.shards.files import read_shards
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Dataset,
     DpmcError,
     InvalidRows,
-    arrow_entries,
     collected,
     frames,
     is_frame,
@@ -136,4 +135,4 @@ def _entries(path: str, name: str, place: int) -> np.ndarray[Any, Any]:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False)[:, place])
     import pyarrow.parquet as pq
 
-    return arrow_entries(pq.read_table(path, columns=[name]).column(name))
+    return entries_of(pq.read_table(path, columns=[name]).column(name))

@@ -85,6 +85,8 @@ class Guarantee:
         Uses of the private data that the guarantee does not cover.
     unit : str
         What is protected: ``"row"``, or what each several rows may belong to, as ``"patient"``.
+    noise : str
+        ``"continuous"`` or ``"discrete"``, or both joined by "and"; empty where it is not stated.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Guarantee:
     accountant: str = ""
     outside: tuple[str, ...] = ()
     unit: str = ROW
+    noise: str = ""
 
     @property
     def private(self) -> bool:

@@ -21,8 +21,6 @@ class Plan:
         Name of the method.
     family : str
         Name of the way in, such as ``"regression"``; empty for `dpmc.fit`.
-    noise : str
-        ``"continuous"`` or ``"discrete"``; empty without privacy.
     epsilon, delta : float, optional
         The budget.
     accountant : str
@@ -74,7 +72,6 @@ class Plan:
 
     method: str = ""
     family: str = ""
-    noise: str = ""
     epsilon: float | None = None
     delta: float | None = None
     accountant: str = ""

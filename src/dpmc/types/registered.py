@@ -77,6 +77,7 @@ def _deployment(guarantee: Guarantee) -> dict[str, Any]:
         details += (
             f"; all of the curve is that of Gaussian differential privacy, mu = {guarantee.mu:.6g}"
         )
+    noise = {"mechanisms": f"{guarantee.noise} noise on quantities of bounded sensitivity"}
     return {
         "dp_variant": {
             "variant_name": "Approximate DP" if guarantee.delta > 0 else "Pure DP",
@@ -88,4 +89,5 @@ def _deployment(guarantee: Guarantee) -> dict[str, Any]:
             "privacy_parameters": parameters,
             "privacy_parameters_details": details,
         },
+        **({"implementation": noise} if guarantee.noise else {}),
     }

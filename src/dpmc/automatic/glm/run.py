@@ -115,7 +115,7 @@ def fit(
     of_persons = isinstance(dataset, Persons)
     unit = dataset.unit if isinstance(dataset, Persons) else ROW
     robust = robust or of_persons
-    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit)
+    guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit, noise)
     num_columns = dataset.num_columns if isinstance(dataset, Persons) else dataset.x.shape[1]
     kind = KINDS[likelihood]
     checks.room("num_draws", (num_draws, num_chains, num_columns + intercept))
@@ -156,10 +156,9 @@ def fit(
         effective_draws=cost.effective_draws,
         widening=tuple(cost.widening.tolist()),
         acceptance=1.0,
-        noise=noise,
         statement=cost.statement(),
         prior=_prior(coefficients, frame, kind, prior_sd is not None),
-        audit=replace(audit(parse(records), delta), neighbours=neighbours),
+        audit=replace(audit(parse(records), delta), neighbours=neighbours, unit=unit),
         details={
             "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
             "dispersion": found.dispersion[0],
@@ -210,7 +209,6 @@ def _unseen(
         accountant="gaussian",
         mu=mu,
         stages=tuple(till.stages),
-        noise=till.ledger.noise,
         audit=replace(audit(parse(records), delta), neighbours=guarantee.neighbours),
     )
     remarks_ = (nothing_known(num_rows, mu, 1.0, delta), *few(draws))
