@@ -71,6 +71,7 @@ def marginals(parts: Sequence[Marginal], title: str) -> Figure:
             ax.plot([low, high], [0, 0], lw=3, color=color, clip_on=False, solid_capstyle="butt")
             ax.plot(mean, 0, "o", color=color, ms=5, clip_on=False)
             ax.set(title=part.name, ylabel="", yticks=[], xlim=(left, right), ylim=(0, None))
+            ax.ticklabel_format(axis="x", useOffset=False)
             sns.despine(ax=ax, left=True)
 
     return _figure(len(parts), draw, title, legend=True)

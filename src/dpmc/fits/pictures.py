@@ -38,7 +38,8 @@ def posterior(fit: Fit, components: Sequence[str]) -> Figure:
         )
         for k in map(names.index, components or names[:PANELS])
     ]
-    noted = f"; {len(fit.remarks)} remarks: see summary()" if fit.remarks else ""
+    remarks = "1 remark" if len(fit.remarks) == 1 else f"{len(fit.remarks)} remarks"
+    noted = f"; {remarks}: see summary()" if fit.remarks else ""
     return plots.marginals(parts, f"{fit.guarantee}{noted}")
 
 
