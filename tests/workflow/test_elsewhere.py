@@ -16,7 +16,7 @@ from tests.workflow.conftest import Project, copy_tiny
 
 pytestmark = pytest.mark.slow
 
-FIGURE = "tiny/raisa2021dphmc/figure1.png"
+FIGURE = "raisa2021dphmc/figure1.png"
 IMPORTER = """
 module dpmc:
     snakefile: "{snakefile}"
@@ -26,7 +26,7 @@ use rule * from dpmc as dpmc_*
 
 rule copied:
     default_target: True
-    input: "of_dpmc/{figure}", "of_dpmc/tiny/raisa2021dphmc/provenance.json"
+    input: "of_dpmc/tiny/{figure}", "of_dpmc/tiny/raisa2021dphmc/provenance.json"
     output: "copy.png"
     shell: "cp {{input[0]}} {{output}}"
 """
@@ -81,21 +81,28 @@ def test_the_checkout_cannot_be_written_to(checkout: Project) -> None:
         assert b"Permission denied" in done.stderr
 
 
-def test_a_run_in_another_folder_writes_nothing_to_the_checkout(
+def test_a_run_in_another_folder_writes_nothing_to_the_checkout_but_what_it_publishes(
     checkout: Project, tmp_path: Path
 ) -> None:
+    """What is published is read by the site of the checkout, wherever the run works."""
     before = files(checkout.folder)
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    told = snakemake(
-        checkout, tmp_path, "-s", str(checkout.folder / "Snakefile"), "-d", str(folder)
-    )
+    where = ("-s", str(checkout.folder / "Snakefile"), "-d", str(folder))
+    config = ("--config", "scale=paper")
+    told = snakemake(checkout, tmp_path, *where, *config)
     assert "(100%) done" in told
-    assert (folder / "results" / FIGURE).stat().st_size > 1000
-    assert (folder / "results" / "tiny" / "site" / "errata.html").is_file()
+    figure = folder / "results" / "paper" / FIGURE
+    assert figure.stat().st_size > 1000
+    assert (folder / "results" / "paper" / "site" / "errata.html").is_file()
     kinds = ("__pycache__", ".pyc")
     new = {name for name in files(checkout.folder) - before if not name.endswith(kinds)}
     assert new == set()
+    (checkout.folder / "results").chmod(0o755)
+    snakemake(checkout, tmp_path, *where, "publish", *config)
+    published = Path("results", "published")
+    assert (checkout.folder / published / FIGURE).read_bytes() == figure.read_bytes()
+    assert not (folder / published / "raisa2021dphmc").exists()
 
 
 def importer(checkout: Project, folder: Path) -> Path:
@@ -111,19 +118,8 @@ def test_another_workflow_takes_its_rules(checkout: Project, tmp_path: Path) -> 
     profile = checkout.folder / "profiles" / "default"
     told = snakemake(checkout, folder, "--workflow-profile", str(profile))
     copied = (folder / "copy.png").read_bytes()
-    assert copied == (folder / "of_dpmc" / FIGURE).read_bytes()
+    assert copied == (folder / "of_dpmc" / "tiny" / FIGURE).read_bytes()
     assert "localrules directive specifies" not in told
-
-
-def test_results_are_published_where_their_site_reads_them(tmp_path: Path) -> None:
-    """In the checkout, wherever the run works."""
-    project = copy_tiny(tmp_path / "checkout")
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    where = ("-s", str(project.folder / "Snakefile"), "-d", str(folder))
-    snakemake(project, tmp_path, *where, "publish", "--config", "scale=paper")
-    assert (project.folder / "results" / "published" / "raisa2021dphmc" / "figure1.png").is_file()
-    assert not (folder / "results" / "published" / "raisa2021dphmc").exists()
 
 
 @pytest.fixture(autouse=True)

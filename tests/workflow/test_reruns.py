@@ -215,7 +215,7 @@ def test_a_stale_file_is_named_and_removed_where_records_are_lost(
         assert f"removed {folder}/figure1.png" in removed
         assert not any("dp_penalty" in one for one in removed)
         assert CHAINS[:2] == [job for job in copy.planned(config=TINY) if "seeds" in job]
-        copy.made(config=TINY)
+        copy.made(f"{folder}/metrics/comparison/plane.parquet", config=TINY)
 
 
 def test_what_nothing_asks_for_any_more_is_named(tmp_path: Path, project: Project) -> None:
