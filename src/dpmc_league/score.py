@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess
 from dpmc.diagnostics.mmd import Reference
+from dpmc.rng import stream
 from dpmc.types import Array, DpmcError, swapped
 from dpmc_league import gate, measures
 from dpmc_league.submission import Records
@@ -57,6 +58,8 @@ class Score:
         In the ledger.
     passes : float
         Over the rows that these take, at least.
+    normal_distance : float
+        Sliced distance of the normal law that has mean and covariance of the posterior.
     attack_epsilon, attack_claim : float
         Lower bound on the epsilon of the method from the attack of the gate, and what its ledger
         claims there (:mod:`dpmc_league.attack`). NaN where it was not attacked.
@@ -80,6 +83,7 @@ class Score:
     coverage_90: float = math.nan
     releases: int = 0
     passes: float = math.nan
+    normal_distance: float = math.nan
     attack_epsilon: float = math.nan
     attack_claim: float = math.nan
 
@@ -153,7 +157,7 @@ def scored(
         chains = gate.draws(draws, task.dim)
     except DpmcError as error:
         return Score(str(error), passed.epsilon, passed.mu, outside)
-    reference, compared = _reference(task)
+    reference, compared, normal = _reference(task)
     flat = chains.reshape(-1, task.dim)
     errors = measures.mean_errors(flat, reference)
     ratios = np.log(np.maximum(measures.deviation_ratios(flat, reference), 1e-300))
@@ -179,11 +183,15 @@ def scored(
         measures.coverage(flat, reference, 0.9),
         passed.releases,
         passed.passes,
+        normal,
     )
 
 
 @functools.lru_cache(maxsize=4)
-def _reference(task: Task) -> tuple[Array, Reference]:
-    """All reference draws, and those that discrepancies are taken to."""
+def _reference(task: Task) -> tuple[Array, Reference, float]:
+    """All reference draws, those that discrepancies are taken to, and how far a normal law is."""
     draws = task.reference()
-    return draws, Reference.of(draws[:COMPARED])
+    compared = Reference.of(draws[:COMPARED])
+    rng = stream(1, "league", "normal law", task.dim)
+    normal = rng.multivariate_normal(draws.mean(axis=0), np.cov(draws, rowvar=False), len(draws))
+    return draws, compared, measures.sliced_wasserstein(normal, compared)

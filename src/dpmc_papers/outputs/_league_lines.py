@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from dpmc_papers.outputs._league_regressions import Panel, contest_panels
 from dpmc_papers.outputs._league_table import DISTANCE, LOOKS, label, ordered
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn, panels, style
@@ -27,6 +29,10 @@ FOUND = {
     0.9: Look("found: nine tenths of them are longer", "#009E73", "D", "none"),
 }
 EXACT = Look("deviation of the exact posterior", style.GREY, "", (0, (1, 2)))
+BATCHES = {
+    1: Look("all rows at once", "#0072B2", "o"),
+    10: Look("ten batches that take turns", "#D55E00", "s"),
+}
 ERROR = "mean_error"
 
 
@@ -100,6 +106,65 @@ def sep_clip(context: Context) -> Figure:
     return figure
 
 
+@style.styled
+def shapes(context: Context) -> Figure:
+    """Draw the distance of methods against epsilon where the posterior is not normal.
+
+    Reads runs of the study ``shapes``. The dotted line is the distance of the normal law that has
+    mean and covariance of the posterior.
+    """
+    runs = context.metrics
+    ticks = {value: f"{value:g}" for value in sorted(set(runs["epsilon"]))}
+    made = [
+        Panel(runs[runs["problem"] == name], "epsilon", ticks, context.problem_label(name), "ε")
+        for name in context.problems(runs)
+    ]
+    half = -(-len(made) // 2)
+    rows = [made[:half], made[half:]] if len(made) % 2 == 0 else [made]
+    heading = "Where the posterior is not normal: who gains by more budget?"
+    figure = contest_panels(rows, DISTANCE, "sliced distance", heading, LOOKS)
+    for axis, panel in zip(figure.axes, made, strict=True):
+        floor = panel.runs["normal_distance"].median()
+        axis.axhline(floor, color=style.GREY, lw=0.8, ls=(0, (1, 2)), zorder=0)
+        drawn.record(axis, "best normal law", 0, floor)
+    return figure
+
+
+@style.styled
+def noise(context: Context) -> Figure:
+    """Draw effective draws over k against the correlation of noise, and of hidden noise.
+
+    Reads runs of the study ``noise``. Two standard errors of the mean square over chains; dashes
+    are the theory of :mod:`dpmc_league.noises`.
+    """
+    runs = context.metrics
+    correlations = sorted(set(runs.loc[runs["label"] == "released", "correlation"]))
+    words = [*(f"{value:g}" for value in correlations), "hidden"]
+    figure, axes = style.figure(1, 1, 2.8)
+    axis = axes[0, 0]
+    for number, (batches, look) in enumerate(BATCHES.items()):
+        for place, word in enumerate(words):
+            part = runs[(runs["batches"] == batches) & (runs["label"] != "hidden")]
+            part = part[part["correlation"].map("{:g}".format) == word]
+            if word == "hidden":
+                part = runs[(runs["batches"] == batches) & (runs["label"] == "hidden")]
+            if part.empty:
+                continue
+            cost, se = part["cost"].mean(), part["cost"].std() / np.sqrt(len(part))
+            x = place + 0.2 * (number - 0.5)
+            low, high = 1 / (cost + 2 * se), 1 / (cost - 2 * se)
+            axis.plot([x, x], [low, high], color=look.colour, lw=1)
+            axis.plot([x], [1 / cost], look.marker, color=look.colour, ms=4)
+            share = part["theory_share"].iloc[0]
+            axis.plot([x - 0.09, x + 0.09], [share, share], color=style.INK, lw=0.8, ls="--")
+            drawn.record(axis, f"{look.label}, {word}", x, 1 / cost)
+    axis.set_xticks(range(len(words)), words)
+    axis.set(yscale="log", ylabel="effective draws / k", xlabel="correlation of released noise")
+    _legend(figure, BATCHES, 2)
+    style.heading(figure, "Does correlated noise pay, and hidden noise?")
+    return figure
+
+
 def _quartiles(values: pd.Series) -> tuple[float, float, float]:
     low, middle, high = values.quantile([0.25, 0.5, 0.75])
     return float(low), float(middle), float(high)
@@ -143,7 +208,7 @@ def _line(axis: Axes, runs: pd.DataFrame, x: str, look: Look, y: str) -> None:
 
 def _legend(
     figure: Figure,
-    looks: Mapping[object, Look] | Mapping[str, Look] | Mapping[float, Look],
+    looks: Mapping[Any, Look],
     columns: int,
 ) -> None:
     handles = [

@@ -57,7 +57,9 @@ def persons(context: Context) -> Figure:
         for name in context.problems(runs)
     ]
     words = "error of slopes, posterior deviations"
-    return _drawn([made], ERROR, words, "A person against a row, removal against substitution")
+    return contest_panels(
+        [made], ERROR, words, "A person against a row, removal against substitution"
+    )
 
 
 @style.styled
@@ -81,7 +83,7 @@ def survivors(context: Context) -> Figure:
                 Panel(units, "width", widths, title, "public range / that of the rows"),
             ]
         )
-    made = _drawn(
+    made = contest_panels(
         rows, AGAINST, "error / that of zero slopes", "Rare outcomes and wide ranges: who survives?"
     )
     for axis in made.axes:
@@ -108,7 +110,7 @@ def pure(context: Context) -> Figure:
                 Panel(logit, "num_rows", sizes, f"logistic, {title}", "number of rows"),
             ]
         )
-    return _drawn(rows, ERROR, "error of slopes", "What does delta = 0 cost?")
+    return contest_panels(rows, ERROR, "error of slopes", "What does delta = 0 cost?")
 
 
 def contests(context: Context) -> pd.DataFrame:
@@ -147,9 +149,16 @@ def _best_settings(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.merge(best, on=[*place, *own])
 
 
-def _drawn(rows: Sequence[Sequence[Panel]], y: str, words: str, heading: str) -> Figure:
+def contest_panels(
+    rows: Sequence[Sequence[Panel]],
+    y: str,
+    words: str,
+    heading: str,
+    of: Mapping[str, Look] = LOOKS,
+) -> Figure:
+    """Draw medians with quartiles: rows of panels with one scale, and the methods above them."""
     names = {name for row in rows for panel in row for name in set(panel.runs["label"])}
-    looks = {name: look for name, look in LOOKS.items() if name in names}
+    looks = {name: look for name, look in of.items() if name in names}
     figure, axes = style.figure(len(rows), len(rows[0]), 0.9 + 2.0 * len(rows), sharey=True)
     for line, row in zip(axes, rows, strict=True):
         for axis, panel in zip(line, row, strict=True):

@@ -45,6 +45,7 @@ SCORES = (
     "coverage_50",
     "coverage_90",
     "passes",
+    "normal_distance",
     "attack_epsilon",
     "attack_claim",
 )

@@ -22,6 +22,7 @@ from dpmc_papers.plots import drawn
 from dpmc_papers.studies import (
     _league,
     _tables,
+    league_noise,
     league_price,
     league_regression,
     league_sep_clip,
@@ -332,18 +333,18 @@ def test_rules_measure_iterations_of_accountants_and_shares_of_batches(paper, cu
 
 
 def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(
-    paper, prices, clips, curves, contests
+    paper, prices, clips, curves, contests, noises
 ):
     """Invented runs follow the theory and put acceptance tests last."""
     claims = claim_file.load(ROOT / "config/published/league.yaml", paper.outputs)
-    rows = pd.concat([runs(paper, 8), prices, clips, contests], ignore_index=True)
+    rows = pd.concat([runs(paper, 8), prices, clips, contests, noises], ignore_index=True)
     found = judge.verdicts(
         claims, rows, pd.DataFrame(), Context(paper.plain(), rows, curves=curves)
     )
     verdicts = dict(zip(found["id"], found["verdict"], strict=True))
     for name in ("P-langevin", "P-penalty", "P-hmc", "W-statistic", "R-beat-chain", "G-attack",
                  "C-best", "C-share", "C-wrong", "U-person", "U-add", "U-group", "E-wide-gradient",
-                 "Z-few", "Z-many", "Z-rows"):  # fmt: skip
+                 "Z-few", "Z-many", "Z-rows", "H-theory", "H-full", "H-batches"):  # fmt: skip
         assert verdicts[name] == "reproduced", name
     assert verdicts["G-attack-sees"] == "contradicted"  # here langevin has a fifth
     assert verdicts["R-curved"] == "contradicted"
@@ -385,6 +386,39 @@ def contests(paper):
                     }  # fmt: skip
                     rows.append(row)
     return table(rows, league_regression.COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def noises():
+    """Return invented runs of the study of noise, with the costs of its theory."""
+    rng = np.random.default_rng(10)
+    shares = {("released", 1, r): 1.0 for r in (0.0, 0.5, 0.9, 0.99)}
+    shares |= {("released", 10, r): s for r, s in ((0.0, 0.1), (0.5, 0.3), (0.9, 0.9), (0.99, 1.0))}
+    shares |= {("hidden", 1, 0.0): 1.0, ("hidden", 10, 0.0): 0.8}
+    rows = []
+    for (name, batches, correlation), share in shares.items():
+        for replicate in range(100):
+            against = rng.chisquare(10) / 10
+            row = {
+                "experiment": "noise", "problem": "normal", "label": name, "algorithm": name,
+                "method": name, "variant": "as_published", "replicate": replicate,
+                "batches": batches, "correlation": correlation, "cost": against / share,
+                "against_theory": against, "theory_share": share,
+            }  # fmt: skip
+            rows.append(row)
+    return table(rows, league_noise.COLUMNS)
+
+
+def test_noise_and_shapes_draw_every_setting(noises, context, paper):
+    figure = league.noise(Context(paper.plain(), noises))
+    shown(figure)
+    assert len(drawn.table(figure)["series"].unique()) == 10
+    rows = context.metrics[context.metrics["problem"].isin(["banana_2", "mixture_2"])]
+    rows = rows.assign(experiment="shapes", normal_distance=0.2).reset_index(drop=True)
+    figure = league.shapes(Context(paper.plain(), rows))
+    assert len(shown(figure)) == 2
+    lines = drawn.table(figure)
+    assert list(lines.loc[lines["series"] == "best normal law", "y"]) == [0.2, 0.2]
 
 
 def test_contests_are_drawn_as_they_are_tabled(contests, paper):
