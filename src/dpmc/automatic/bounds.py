@@ -43,6 +43,8 @@ TAIL = 0.1
 TAIL_WORTH = 0.03
 # Share of the budget for a look at the rows after the last stage.
 CHECK = 0.02
+# The same for the sum of outer products of gradients, where widths follow it.
+OUTER = 0.05
 # Share of that look for the sum of squared gradients.
 SQUARES = 0.5
 # Share of its stage that the last gradient has, about.

@@ -24,6 +24,7 @@ from dpmc.automatic.prior import NormalPrior, Prior
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.tail import Tail
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.fits.check import Check
 from dpmc.progress import Progress, silent
 from dpmc.rows.vectors import unpack
 from dpmc.types import Array
@@ -49,6 +50,8 @@ SIGNAL = 0.35
 TOO_FAR = 4.0
 # Share by which squared gradients must exceed what they should be.
 MORE = 0.1
+# By how much they may exceed it of a model that is right, clipping being what it is, for a check.
+KNOWN = 0.05
 # Deviations by which they must exceed it.
 VARIED = 3.0
 # Longest step, in deviations of the prior.
@@ -87,6 +90,10 @@ class Centre:
         Variance of gradients over what the model says, where it is clearly larger; else 1.
     silent : bool
         Whether the first counts saw next to no row that contributes anything.
+    spread : ndarray of shape (d, d), optional
+        Covariance of the sum of gradients, where widths are to follow it and not the model.
+    checks : list of Check
+        Of the sums of gradients and of their squares.
     stages : list of dict
         What each stage did, in released numbers.
     """
@@ -103,7 +110,15 @@ class Centre:
     surprise: float
     dispersion: float
     silent: bool
+    spread: Array | None
+    checks: list[Check]
     stages: list[dict[str, float]] = field(default_factory=list)
+
+    def of_rows(self, curvature: Array) -> Array:
+        """Precision of the mode as rows leave it, without noise, for a curvature of these."""
+        if self.spread is None:
+            return curvature / self.dispersion
+        return np.asarray(curvature @ np.linalg.solve(self.spread, curvature))
 
 
 def locate(
@@ -112,6 +127,8 @@ def locate(
     purse: Purse,
     start: Array,
     progress: Progress = silent,
+    *,
+    robust: bool = False,
 ) -> Centre:
     """Centre and shape, for all that the purse holds.
 
@@ -124,8 +141,10 @@ def locate(
         A public point.
     progress : callable
         Told after each stage how many hundredths of the purse are spent.
+    robust : bool
+        Whether widths are to follow the variance of gradients, and not that of the model.
     """
-    stages = _Search(rows, prior, purse, start)
+    stages = _Search(rows, prior, purse, start, robust)
     last = False
     while not last:
         last = stages.stage()
@@ -138,19 +157,26 @@ class _Search:
     """The stages of one search."""
 
     def __init__(
-        self, rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start: Array
+        self,
+        rows: WhitenedRows | FederatedRows,
+        prior: Prior,
+        purse: Purse,
+        start: Array,
+        robust: bool,
     ) -> None:
-        self.rows, self.purse = rows, purse
+        self.rows, self.purse, self.robust = rows, purse, robust
         self.exact_prior, self.prior = prior, NormalPrior.of(prior, start)
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, self.prior.basis
         self.total = purse.left
-        self.kept = bounds.CHECK * self.total
+        self.kept = (bounds.CHECK + bounds.OUTER * robust) * self.total
         self.cost = (math.sqrt(self.dim) / (bounds.FIRST_NOISE * self.num_rows)) ** 2
         self.bounds: Bounds | None = None
         # Units of the first stage, and what clip bounds have been there: it may not fall.
         self.public, self.wide = self.basis, 0.0
         self.silent, self.surprise, self.dispersion = False, 0.0, 1.0
+        self.spread: Array | None = None
+        self.checks: list[Check] = []
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
         self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
@@ -193,6 +219,11 @@ class _Search:
         self._note(cost)
         if last:
             self.surprise = self._look(score, step)
+            error = math.sqrt(2 / self.dim)
+            usual = self.surprise / self.dim
+            self.checks.append(
+                Check("squared gradient at the mean, over its variance", usual, error, 1.0)
+            )
         else:
             self._move(step, line)
             self._whiten(found)
@@ -263,6 +294,8 @@ class _Search:
             self.surprise,
             self.dispersion,
             self.silent,
+            self.spread,
+            self.checks,
             self.stages,
         )
 
@@ -351,13 +384,24 @@ class _Search:
         What a clip bound takes from squares makes them smaller, and widens nothing. Nor do they
         where noise hides some of the curvature.
         """
-        squares = self.rows.squares_sum(end, self.basis, self.bound)
-        seen, noise = self.purse.total(squares, bounds.SQUARES * self.kept)
-        expected = float(np.trace(self.curvature.for_steps()))
+        curvature, noise = self.curvature.for_steps(), 0.0
+        expected = float(np.trace(curvature))
+        if self.robust:
+            outer = self.rows.outer_sum(end, self.basis, self.bound)
+            cost = self.purse.left - (1 - bounds.SQUARES) * bounds.CHECK * self.total
+            packed, entry = self.purse.total(outer, cost)
+            products, noise = unpack(packed, self.dim), math.sqrt(self.dim) * entry
+            seen = float(np.trace(products))
+            self.spread = curvatures.spread(products, entry, curvature)
+        else:
+            squares = self.rows.squares_sum(end, self.basis, self.bound)
+            seen, noise = self.purse.total(squares, bounds.SQUARES * self.kept)
         unsure = math.hypot(noise, math.sqrt(self.dim) * self.curvature.noise)
         known = self.curvature.values.min() > VARIED * self.curvature.reach
-        if known and seen > (1 + MORE) * expected + VARIED * unsure:
+        if known and not self.robust and seen > (1 + MORE) * expected + VARIED * unsure:
             self.dispersion = seen / expected
+        error = math.hypot(unsure / expected, KNOWN)
+        self.checks.append(Check("variance over that of the model", seen / expected, error, 1.0))
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:
         """Share of a step to take: as long as the slope at its end is not negative.

@@ -8,6 +8,9 @@ import numpy as np
 
 from dpmc.types import Array
 
+# Least variance of gradients over the multiple of the curvature that it is about, and by how much
+# directions differ in it, as a share.
+LEAST_RATIO, VARIED = 0.5, 0.5
 # Part of an eigenvalue within the noise that is left for inference, over its square and the reach
 # of the noise.
 WITHIN_NOISE = 0.3
@@ -118,3 +121,28 @@ def combine(released: list[NoisyCurvature]) -> Curvature:
         weight += share
     values, vectors = np.linalg.eigh(total / weight)
     return Curvature(values, vectors, float(weight**-0.5))
+
+
+def spread(noisy: Array, noise: float, curvature: Array) -> Array:
+    """Covariance of gradients, of rows or persons, as far as noise lets know.
+
+    What noise hides of it is a multiple of the curvature, as it is of gradients that vary by the
+    same factor in all directions.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (d, d)
+        Released sum of outer products.
+    noise : float
+        Standard deviation of its diagonal entries.
+    curvature : ndarray of shape (d, d)
+        Positive definite.
+    """
+    dim = len(noisy)
+    ratio = max(float(np.trace(noisy)) / max(float(np.trace(curvature)), 1e-300), LEAST_RATIO)
+    usual = ratio * curvature
+    expected = VARIED * float(np.trace(usual)) / dim
+    known = expected**2 / (expected**2 + noise**2 / 2)
+    least = LEAST_RATIO * float(np.linalg.eigvalsh(usual)[0])
+    values, vectors = np.linalg.eigh(usual + known * (noisy - usual))
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T, dtype=np.float64)

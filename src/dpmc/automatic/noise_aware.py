@@ -49,7 +49,7 @@ class NoiseAware:
     @classmethod
     def of(cls, centre: Centre, prior: Prior) -> NoiseAware:
         """Result of a search for the centre."""
-        rows = centre.curvature.for_inference() / centre.dispersion
+        rows = centre.of_rows(centre.curvature.for_inference())
         precision, weighted = likelihood(centre.estimate, rows)
         return cls(prior, centre.theta, centre.basis, precision, weighted)
 

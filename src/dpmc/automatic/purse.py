@@ -32,6 +32,8 @@ class Purse:
         Of privacy noise alone.
     nodes : NodeNoise, optional
         How nodes add noise, where values are those of nodes.
+    kept : float
+        Part of mu^2 that is for somebody else.
 
     Notes
     -----
@@ -41,6 +43,7 @@ class Purse:
     ledger: Ledger
     rng: np.random.Generator
     nodes: NodeNoise | None = None
+    kept: float = 0.0
 
     @property
     def spread(self) -> float:
@@ -55,7 +58,7 @@ class Purse:
     @property
     def left(self) -> float:
         """Rest of mu^2."""
-        return self.ledger.remaining
+        return self.ledger.remaining - self.kept
 
     def count(self, number: Clipped[float] | NodeValues, cost: float) -> float:
         """Number of rows with noise of standard deviation ``spread / sqrt(cost)``."""

@@ -19,6 +19,7 @@ from dpmc.automatic.purse import Purse
 from dpmc.automatic.statement import Cost, nothing_known
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.fits import Fit
+from dpmc.fits.check import Check
 from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
@@ -39,6 +40,11 @@ NAME = "automatic"
 SEVERAL = "a %s with rows at several nodes"
 # What draws so many draws, of so many chains, from what was released, and the share accepted.
 Draws = Callable[[NoiseAware, int, int, np.random.Generator], tuple[Array, float]]
+# What checks a model at the mean of its posterior, given how far noise has displaced that.
+Look = Callable[[Purse, Array, float], list[Check]]
+# Share of the budget for it.
+LOOK = 0.01
+LOOKED = {"release": "check of responses", "share": LOOK}
 # Longest last step, in standard deviations of its own noise.
 FAR = 4.0
 # Most standard deviations by which the curvature, which changes by a share of 1/sqrt(n) over one of
@@ -65,6 +71,8 @@ def fit(
     num_rows: int | None = None,
     draws_of: Draws = NoiseAware.draws,
     varied: Dataset | None = None,
+    robust: bool = False,
+    look: Look | None = None,
 ) -> Fit:
     """Draws from the posterior given what a budget lets know of the rows.
 
@@ -97,6 +105,10 @@ def fit(
         Draws from what was released, where the prior of `model` is that of the search alone.
     varied : Dataset, optional
         The rows as they are when it is looked how much their gradients vary.
+    robust : bool
+        Whether widths follow the variance of gradients, and not that of the model.
+    look : callable, optional
+        What looks at the rows in the end, for a share of the budget.
 
     Returns
     -------
@@ -126,7 +138,8 @@ def fit(
     outside += [] if nodes is None or unit == ROW else [SEVERAL % unit]
     guarantee = Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside), unit, noise)
     what = "rows" if unit == ROW else "persons"
-    purse = Purse(ledger, streams.noise, nodes)
+    kept = 0.0 if look is None else LOOK * budget.mu**2
+    purse = Purse(ledger, streams.noise, nodes, kept)
     spent: Plan
     with told(guarantee, ledger.records):
         stages: list[dict[str, float]] = []
@@ -144,11 +157,17 @@ def fit(
             spent = _nothing(model.dim)
             remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
         else:
-            centre = locate(rows, prior, purse, point, progress)
+            centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
             draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, num_rows, delta, what)
             spent = _spent(centre, cost)
+            found = centre.checks
+            if look is not None:
+                found = [*found, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
+                spent = replace(spent, stages=(*spent.stages, LOOKED))
+            details = {**spent.details, "checks": [_rounded(one) for one in found]}
+            spent = replace(spent, details=details)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
         return Fit(
@@ -185,6 +204,18 @@ def valid_rows(dataset: Dataset | Source | Persons | Federation) -> int:
     if isinstance(dataset, Dataset) and dataset.invalid_rows == "zero":
         return int(np.isfinite(dataset.x).all(axis=1).sum())
     return dataset.num_rows
+
+
+def _rounded(check: Check) -> list[str | float]:
+    """A check, without last digits, in which sums of the same rows may differ."""
+    return [check.what, *(float(f"{number:.6g}") for number in check[1:])]
+
+
+def _looked_at(centre: Centre, posterior: NoiseAware) -> tuple[Array, float]:
+    """Mean of a posterior, and its squared displacement by noise in deviations that rows leave."""
+    step, covariance = posterior.approximation()
+    displaced = float(np.sum(centre.curvature.for_steps() * covariance)) - len(step)
+    return centre.theta + centre.basis @ step, max(displaced, 0.0)
 
 
 def _spent(centre: Centre, cost: Cost) -> Plan:

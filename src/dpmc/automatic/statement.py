@@ -62,7 +62,7 @@ class Cost:
         step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
         without = inverse_of_sum(
-            centre.curvature.for_steps() / centre.dispersion,
+            centre.of_rows(centre.curvature.for_steps()),
             posterior.prior.precision(theta),
             centre.basis,
         )

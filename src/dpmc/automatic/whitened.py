@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmc.automatic import rank_one
 from dpmc.numerics.row_products import times
-from dpmc.privacy.clipped import Clipped, row_count, row_span, row_sum
+from dpmc.privacy.clipped import Clipped, row_count, row_matrices, row_span, row_sum
 from dpmc.rows.compiled_gradients import FUSED, RowGradients
 from dpmc.rows.passes import Passes
 from dpmc.rows.persons import Persons
@@ -40,7 +40,7 @@ class WhitenedRows:
         each, in the place of a row.
     neighbours : {"replace", "add_remove"}
     varied : Dataset, optional
-        The same rows, as `squares_sum` sees them.
+        The same rows, as `squares_sum` and `outer_sum` see them.
     """
 
     def __init__(
@@ -77,6 +77,11 @@ class WhitenedRows:
         """Sum of squared norms of whitened row gradients, each at most ``bound**2``."""
         total = self._varied.total(_squares_sum, self._block, theta, basis, bound)
         return row_span(float(total[0]), bound**2, self.neighbours)
+
+    def outer_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
+        """Packed sum of outer products of whitened row gradients clipped to norm `bound`."""
+        total = self._varied.total(_outer_sum, self._wide_block, theta, basis, bound)
+        return row_matrices(total, bound**2, self.neighbours)
 
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
@@ -165,6 +170,20 @@ def _squares_sum(
 ) -> Array:
     found = norms(_whitened(gradients, features, first, last, theta, basis))
     return np.array([np.sum(np.minimum(np.where(np.isnan(found), 0.0, found), bound) ** 2)])
+
+
+def _outer_sum(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    bound: float,
+) -> Array:
+    rows = _whitened(gradients, features, first, last, theta, basis)
+    clip_rows(rows, bound)
+    return pack(rows.T @ rows)
 
 
 def _large_sum(

@@ -64,7 +64,7 @@ def check_general(likelihood: str, beside: Mapping[str, Any], **given: Any) -> N
     named = f"with likelihood {likelihood!r}"
     told = f"beside {' and '.join(asked)}" if asked else named
     refused: dict[str, tuple[str | None, str]]
-    refused = {"method": (AUTOMATIC, told), "covariance": ("auto", told)}
+    refused = {"method": (AUTOMATIC, told)}
     if likelihood in (MULTINOMIAL, ORDINAL):
         refused["prior_mean"] = None, named
     if likelihood == ORDINAL or beside["group"] is not None:

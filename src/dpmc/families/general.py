@@ -20,9 +20,12 @@ from dpmc.automatic.glm.prior import INTERCEPT
 from dpmc.automatic.glm.run import rows_counted
 from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import find
+from dpmc.automatic.purse import Purse
+from dpmc.families import shares
 from dpmc.families.intercepts import Intercepts
 from dpmc.families.likelihoods import ALL, LOG_SHAPE, PRIOR, model_of
 from dpmc.fits import Fit
+from dpmc.fits.check import Check
 from dpmc.fits.predictive import LINEAR, MULTINOMIAL, ORDINAL, STUDENT_T
 from dpmc.modelling import ParametricModel
 from dpmc.privacy.budgets import GaussianBudget
@@ -90,6 +93,20 @@ class Columns:
             weighted=self.weighted,
             freedom=self.freedom,
         )
+
+    def ends(self, theta: Array, rows: Array) -> tuple[Array, Array]:
+        """Probabilities of responses below those of rows of a model, and of those up to them."""
+        width = self.num_features + self.constant
+        blocks = self.classes - 1 if self.likelihood == MULTINOMIAL else 1
+        shape = theta[width * blocks :]
+        with np.errstate(all="ignore"):  # a warning would tell of a row
+            eta = rows[:, :width] @ theta[: width * blocks].reshape(blocks, width).T
+            eta = eta if blocks > 1 else eta[:, 0]
+            if self.groups:
+                eta, shape = eta + shape[rows[:, width].astype(int)], shape[self.groups :]
+            if ALL[self.likelihood].offset:
+                eta = eta + rows[:, width + bool(self.groups) + self.weighted]
+            return shares.LAWS[self.likelihood](eta, rows, shape, self.freedom)
 
 
 @dataclass(frozen=True)
@@ -209,6 +226,7 @@ def fit(
     names: tuple[str, ...],
     neighbours: Neighbours = "replace",
     progress: Progress = silent,
+    robust: bool = False,
 ) -> Fit:
     """Draws from the posterior of a regression of `ALL`.
 
@@ -227,7 +245,7 @@ def fit(
         Of the coefficients of a predictor.
     start : ndarray, optional
         A public point, in the components of the fit.
-    num_chains, num_draws, seed, noise, names, neighbours, progress
+    num_chains, num_draws, seed, noise, names, neighbours, progress, robust
         As of `dpmc.automatic.run.fit`.
     """
     kind = noise_of(noise, published=seed is not None)
@@ -253,6 +271,13 @@ def fit(
         more["draws_of"] = groups.draws
     if columns.weighted and persons is None:  # persons vary as their rows together do
         more["varied"] = replace(whole, x=_as_copies(x, columns))
+
+    def look(purse: Purse, theta: Array, displaced: float) -> list[Check]:
+        whose = rows.x if isinstance(rows, Dataset) else rows.one_each()
+        whose = whose[np.isfinite(whose).all(axis=1)]
+        counts = shares.counted(*columns.ends(theta, whose), neighbours)
+        return shares.checked(counts, purse, displaced, counted.number)
+
     found = run.fit(
         columns.model(mean_sd),
         rows,
@@ -268,6 +293,8 @@ def fit(
         progress=progress,
         ledger=ledger,
         num_rows=int(counted.number),
+        robust=robust,
+        look=look,
         **more,
     )
     draws = found.draws

@@ -221,7 +221,6 @@ def regression(
             likelihood,
             beside,
             method=method,
-            covariance=covariance,
             start=start,
             prior_mean=prior_mean,
         )
@@ -294,6 +293,7 @@ def regression(
                 names=named,
                 neighbours=neighbours,
                 progress=report,
+                robust=covariance == "robust",
             )
         fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
         said: dict[str, Any] = {"name": likelihood, "intercept": intercept}

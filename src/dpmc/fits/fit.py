@@ -340,16 +340,16 @@ class Fit:
         Raises
         ------
         DpmcError
-            If the fit has released nothing of the kind, as those of `dpmc.regression` with a
-            search of its own have.
+            If the fit has released nothing of the kind, as those of `dpmc.fit` and
+            `dpmc.regression` without a `method` have.
         """
         from dpmc.fits.check import Check, Checks
 
         found = self.plan.details.get("checks")
         if not found:
             raise DpmcError(
-                "`check` must have a fit of dpmc.regression with the likelihood 'linear', "
-                f"'student_t', 'logistic' or 'poisson', got one by {self.plan.method!r}"
+                "`check` must have a fit of dpmc.regression or dpmc.fit without a `method`, got "
+                f"one by {self.plan.method!r}"
             )
         return Checks(tuple(Check(*one) for one in found))
 

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dpmc.automatic import curvature as curvatures
 from dpmc.automatic.glm import checks, kernels, units
 from dpmc.automatic.glm.counts import RATES, clipped_counts, dispersion
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
@@ -74,9 +75,6 @@ SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed, and a ratio of variances; by
 # how much that exceeds 1 at least, to widen.
 CLEAR, DISPERSED = 3.0, 0.1
-# Least variance of the gradients of persons over what their rows have if they are independent, and
-# by how much directions differ in it, as a share.
-LEAST_RATIO, VARIED = 0.5, 0.5
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -493,7 +491,7 @@ class Search:
         if robust:
             spread = positive(noisy)
             if isinstance(self.rows, PersonRows):
-                spread = _spread(noisy, meat, shrunk) / self.steady**2
+                spread = curvatures.spread(noisy, meat, shrunk) / self.steady**2
         level = float(np.trace(shrunk)) / max(float(np.trace(inferred)), 1e-300)
         level *= self.num_rows * self.each * first / sigma**2
         return Observed(
@@ -603,21 +601,6 @@ class Search:
             + (observed.noise / self.each) ** 2 * scale
         )
         return (1 + spread / usual, noise / usual), rest / deviation, heavy
-
-
-def _spread(noisy: Array, noise: float, curvature: Array) -> Array:
-    """Covariance of the gradients of persons, as far as noise lets know.
-
-    What noise hides of it is a multiple of the curvature, as it is of rows that are independent.
-    """
-    dim = len(noisy)
-    ratio = max(float(np.trace(noisy)) / max(float(np.trace(curvature)), 1e-300), LEAST_RATIO)
-    usual = ratio * curvature
-    expected = VARIED * float(np.trace(usual)) / dim
-    known = expected**2 / (expected**2 + noise**2 / 2)
-    least = LEAST_RATIO * float(np.linalg.eigvalsh(usual)[0])
-    values, vectors = np.linalg.eigh(usual + known * (noisy - usual))
-    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T, dtype=np.float64)
 
 
 def _clipped_normal(bound: float) -> tuple[float, float]:
