@@ -42,7 +42,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/plots": 749,
     "src/dpmc_papers/site": 1087,
     "src/dpmc_papers/studies": 2253,
-    "src/dpmc_papers/verdicts": 2750,
+    "src/dpmc_papers/verdicts": 2805,
     "workflow": 1086,
     "benchmarks": 2285,
     "tests": 51188,
