@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array
 from dpmc_papers.verdicts.scales import PLAIN, Scale
 
 # Ends of an interval on a scale, each wrong with a given probability at most.
@@ -142,7 +142,7 @@ def resample(
             orders = _resampled(_by_replicate(group, "mmd", replicates), resampled)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a resample may miss a group
-            results.append(_statistic(statistic)(values, orders))
+            results.append(STATISTICS[statistic](values, orders))
     return results
 
 
@@ -206,15 +206,11 @@ def _of_median_run(values: Array, orders: Array) -> Array:
     return result
 
 
-def _statistic(name: str) -> Callable[[Array, Array], Array]:
-    known: dict[str, Callable[[Array, Array], Array]] = {
-        "median": lambda v, _: _median(v),
-        "mean": lambda v, _: _mean(v),
-        "max": lambda v, _: np.nanmax(v, axis=1),
-        "sd": lambda v, _: np.nanstd(v, axis=1, ddof=1),
-        "iqr": lambda v, _: _iqr(v),
-        "of_median_run": _of_median_run,
-    }
-    if name not in known:
-        raise DpmcError(f"`statistic` must be one of {', '.join(known)}, got {name!r}")
-    return known[name]
+STATISTICS: dict[str, Callable[[Array, Array], Array]] = {
+    "median": lambda v, _: _median(v),
+    "mean": lambda v, _: _mean(v),
+    "max": lambda v, _: np.nanmax(v, axis=1),
+    "sd": lambda v, _: np.nanstd(v, axis=1, ddof=1),
+    "iqr": lambda v, _: _iqr(v),
+    "of_median_run": _of_median_run,
+}

@@ -12,6 +12,7 @@ from dpmc.registry import refusal
 from dpmc.types import DpmcError
 from dpmc.yaml_files import read_yaml
 from dpmc_papers.verdicts import printed_series
+from dpmc_papers.verdicts.bootstrap import STATISTICS
 from dpmc_papers.verdicts.kinds import Kind
 from dpmc_papers.verdicts.lookup import kinds
 from dpmc_papers.verdicts.verdict import NO_OUTPUT
@@ -21,6 +22,13 @@ ENTRY_KEYS = {
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
 FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
+# Keys that rules of several kinds may have beside those that their kind needs.
+RULE_KEYS = {
+    "kind", "where", "by", "groups", "statistic", "versus", "over", "exact", "count", "below",
+    "rates", "most_noise",
+}  # fmt: skip
+CHOICES = {"statistic": tuple(STATISTICS), "versus": ("max", "min")}
+RANGE = {"at_least", "below", "largest"}
 # Experiments in `without_runs` have claims and are in no grid: tests decide these.
 OPTIONAL = {"settings", "series", "without_runs"}
 
@@ -60,7 +68,11 @@ def check(values: Any, where: str) -> None:
                 f"{where}: setting {name!r} must be a place in the configuration and the printed "
                 f"number, got {pair!r}"
             )
-    if not 0 < values["error_rate"] < 0.5:
+    for key, least in (("resamples", 2), ("seed", 0)):
+        if type(values[key]) is not int or values[key] < least:
+            needed = f"a whole number of at least {least}"
+            raise DpmcError(f"{where}: {refusal(key, needed, values[key])}")
+    if not (_is_number(values["error_rate"]) and 0 < values["error_rate"] < 0.5):
         raise DpmcError(
             f"{where}: {refusal('error_rate', 'a number in (0, 1/2)', values['error_rate'])}"
         )
@@ -99,12 +111,38 @@ def _faults(entry: Any, known: Mapping[str, Kind]) -> Iterator[str]:
     for key in known[rule["kind"]].keys:
         if key not in rule:
             yield f"`{key}` of the rule is missing, which kind {rule['kind']!r} needs"
+    yield from _faults_of_rule(rule, {*known[rule["kind"]].keys, *RULE_KEYS})
+    for key in ("low", "high", "exceptions"):
+        if not _is_number(entry.get(key, 0)):
+            yield f"`{key}` must be a number, got {entry[key]!r}"
     if "low" not in entry and "high" not in entry:
         yield "`low` or `high` is missing"
     if entry.get("low", -math.inf) > entry.get("high", math.inf):
         yield f"`low` must be at most `high`, got {entry['low']} and {entry['high']}"
     if not 0 <= entry.get("exceptions", 0) < 1:
         yield f"`exceptions` must be at least 0 and below 1, got {entry['exceptions']!r}"
+
+
+def _faults_of_rule(rule: Mapping[str, Any], known: Collection[str]) -> Iterator[str]:
+    for key in sorted(set(rule) - set(known)):
+        yield f"a key of the rule must be {_one_of(known)}, got {key!r}"
+    for key, choices in CHOICES.items():
+        if rule.get(key, choices[0]) not in choices:
+            yield f"`{key}` of the rule must be {_one_of(choices)}, got {rule[key]!r}"
+    filters = [rule.get("where", {})]
+    for key in ("by", "groups", "numerators", "denominators", "tiers"):
+        if not isinstance(rule.get(key, []), list):
+            yield f"`{key}` of the rule must be a list, got {rule[key]!r}"
+        filters += [one for one in rule.get(key, ()) if isinstance(one, Mapping)]
+    ranges = [part for one in filters for part in one.values() if isinstance(part, Mapping)]
+    for part in ranges:
+        for key, number in part.items():
+            if key not in RANGE or not _is_number(number):
+                yield f"a range must have numbers for {_one_of(RANGE)}, got {key!r}: {number!r}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _fault_of_output(entry: Mapping[str, Any]) -> str | None:

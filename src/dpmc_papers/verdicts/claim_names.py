@@ -6,7 +6,7 @@ mistake, and is refused before anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from dpmc_papers.config.settings import Paper
 from dpmc_papers.pipeline import accounting_curves, chain_metrics
 from dpmc_papers.pipeline.results import BASELINE
 from dpmc_papers.verdicts import claim_file, printed_series
+from dpmc_papers.verdicts.rules import configured
 
 # Keys of rules whose values are columns, or lists of them.
 COLUMN_KEYS = ("metric", "by")
@@ -37,6 +38,9 @@ def _check_paper(paper: Paper, path: Path) -> None:
     claims = claim_file.load(path, paper.outputs)
     known, settings = _names(paper), paper.plain()
     columns = set(_columns(paper))
+    given = [part for key, part in _pairs(settings) if key in ("epsilon", "epsilons")]
+    listed_ones = [part if isinstance(part, list) else [part] for part in given]
+    epsilons = sorted({x for part in listed_ones for x in part if isinstance(x, int | float)})
     known["experiment"] |= set(claims.get("without_runs", ()))
     if claims["paper"] != paper.paper:
         raise DpmcError(f"{path}: {refusal('paper', paper.paper, claims['paper'])}")
@@ -44,16 +48,25 @@ def _check_paper(paper: Paper, path: Path) -> None:
         allowed = [*known["experiment"], *known["problem"]]
         if name not in allowed:
             raise DpmcError(f"{path}: {refusal(f'needs.{name}', _one_of(allowed), None, allowed)}")
-        for place in wanted:
+        for place, number in wanted.items():
             if not _has(settings, place):
                 raise DpmcError(f"{path}: needs of {name!r}: {_no_setting(place)}")
+            if configured(place, settings) != number:
+                there = f"{configured(place, settings)} of the published grid"
+                raise DpmcError(f"{path}: needs of {name!r}: {refusal(place, there, number)}")
     for name, (place, _) in claims.get("settings", {}).items():
         if not _has(settings, place):
             raise DpmcError(f"{path}: setting {name!r}: {_no_setting(place)}")
+    for variant in claims["printed_variants"]:
+        if variant not in known["variant"]:
+            asked = _one_of(known["variant"])
+            raise DpmcError(
+                f"{path}: {refusal('printed_variants', asked, variant, known['variant'])}"
+            )
     series = [block for block in claims.get("series", ()) if not block.get("setting")]
     cells = [cell for block in series for cell in printed_series.expand(block)]
     for entry in [*claims["entries"], *cells]:
-        for fault in _faults(entry, known, columns):
+        for fault in _faults(entry, known, columns, epsilons):
             raise DpmcError(f"{path}: entry {entry['id']!r}: {fault}")
 
 
@@ -61,6 +74,7 @@ def _faults(
     entry: Mapping[str, Any],
     known: Mapping[str, Iterable[str]],
     columns: set[str],
+    epsilons: Collection[float],
 ) -> Iterator[str]:
     for variant in entry.get("variants", ()):
         if variant not in known["variant"]:
@@ -69,6 +83,9 @@ def _faults(
     for key, value in _pairs(rule):
         values = value if isinstance(value, list) else [value]
         texts = [one for one in values if isinstance(one, str)]
+        for number in values if key == "epsilon" else ():
+            if isinstance(number, int | float) and number not in epsilons:
+                yield refusal(key, f"one of the grid ({listed(map(str, epsilons))})", number)
         for text in texts if key in known else ():
             if text not in known[key]:
                 yield refusal(key, _one_of(known[key]), text, known[key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from dpmc.types import DpmcError
 from dpmc_papers.config import reader
-from dpmc_papers.verdicts import claim_file, printed_series, rules
+from dpmc_papers.verdicts import claim_file, claim_names, printed_series, rules
 from dpmc_papers.verdicts.evidence import Evidence
 from dpmc_papers.verdicts.lookup import kinds
 
@@ -243,3 +245,55 @@ def test_every_rule_of_a_document_is_used_and_described(paper):
     assert set(known) - set(kinds("p")) <= used
     texts = [known[entry["rule"]["kind"]].describe(entry["rule"]) for entry in entries]
     assert all(text and "None" not in text for text in texts)
+
+
+def changed(place, key, value):
+    """Return an edit of a file of claims: of an entry's rule, of the entry, or of the file."""
+
+    def edit(values):
+        entry = next(e for e in values["entries"] if e["id"] == "P-4.2-20pct")
+        {"rule": entry["rule"], "entry": entry, "file": values}[place][key] = value
+
+    return edit
+
+
+WRONG = [
+    (changed("rule", "metric", "mdm"), "`metric` must be a column of the runs"),
+    (changed("rule", "by", ["problm"]), "`by` must be a column of the runs"),
+    (changed("rule", "by", "problem"), "`by` of the rule must be a list, got 'problem'"),
+    (changed("rule", "where", {"experiment": "cliping"}), "did you mean clipping"),
+    (changed("rule", "where", {"epsilon": 99}), "`epsilon` must be one of the grid"),
+    (changed("rule", "where", {"rhat": {"belw": 1}}), "a range must have numbers for"),
+    (changed("rule", "where", {"rhat": {"below": "x"}}), "got 'below': 'x'"),
+    (changed("rule", "statistic", "medain"), "`statistic` of the rule must be one of"),
+    (changed("rule", "versus", "maximum"), "`versus` of the rule must be one of max, min"),
+    (changed("rule", "overr", "x"), "a key of the rule must be one of"),
+    (changed("entry", "high", "1.5"), "`high` must be a number, got '1.5'"),
+    (changed("entry", "high", float("nan")), "`high` must be a number, got nan"),
+    (changed("entry", "variants", ["corected"]), "did you mean corrected"),
+    (changed("file", "resamples", 0), "`resamples` must be a whole number of at least 2"),
+    (changed("file", "error_rate", "0.05"), "`error_rate` must be a number in"),
+    (changed("file", "printed_variants", ["as_publishd"]), "did you mean as_published"),
+    (
+        changed("file", "needs", {"comparison": {"experiments.comparison.replicates": 7}}),
+        "`experiments.comparison.replicates` must be 10 of the published grid, got 7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("edit", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_a_wrong_edit_is_refused_before_anything_runs(edit, said, tmp_path):
+    """In one line, against the grids of the document; without the edit the file passes."""
+    paper = "raisa2021dphmc"
+    config = reader.load_config({"scale": "paper", "results_dir": "r", "papers": [paper]}, ROOT)
+    folder = tmp_path / "config/published"
+    folder.mkdir(parents=True)
+    values = yaml.safe_load((ROOT / f"config/published/{paper}.yaml").read_text(encoding="utf-8"))
+    here = dataclasses.replace(config, root=tmp_path)
+    (folder / f"{paper}.yaml").write_text(yaml.safe_dump(values))
+    claim_names.check(here)
+    edit(values)
+    (folder / f"{paper}.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(DpmcError, match=re.escape(said)) as error:
+        claim_names.check(here)
+    assert "\n" not in str(error.value)

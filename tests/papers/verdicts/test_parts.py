@@ -45,5 +45,5 @@ def test_statistics_are_those_of_numpy(size, missing):
     values = np.random.default_rng(size).normal(size=(50, size + missing))
     values[::2, :missing] = np.nan
     for name, expected in (("median", np.nanmedian), ("mean", np.nanmean)):
-        found = bootstrap._statistic(name)(values, values)
+        found = bootstrap.STATISTICS[name](values, values)
         assert np.array_equal(found, expected(values, axis=1))
