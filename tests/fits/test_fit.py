@@ -219,6 +219,12 @@ def test_draws_that_cost_no_privacy_are_not_said_to_need_a_budget(free):
         assert ("epsilon" in remark or "start nearer" in remark) != free
 
 
+def groups_of(data):
+    """Names of groups, which are a method in ArviZ 0.23 and paths in ArviZ 1."""
+    groups = data.groups() if callable(data.groups) else data.groups
+    return {str(name).lstrip("/") for name in groups}
+
+
 def test_responses_of_new_rows_are_a_group_of_arviz():
     """Chain and draw of a response are those of the parameters that it was drawn with."""
     levels = 1e6 * np.arange(30)[None, :] + 1e3 * np.arange(2)[:, None]
@@ -230,13 +236,13 @@ def test_responses_of_new_rows_are_a_group_of_arviz():
     assert response.shape == (2, 30, 3)
     np.testing.assert_allclose(response.to_numpy(), np.repeat(levels[:, :, None], 3, 2), atol=1)
     assert list(data.posterior.parameter.to_numpy()) == ["a", "b", "log_sigma"]
-    assert "posterior_predictive" not in fit.to_arviz().groups()
+    assert "posterior_predictive" not in groups_of(fit.to_arviz())
 
 
 def test_no_log_likelihood_of_private_rows_is_given_to_arviz():
     with pytest.raises(DpmcError, match="`log_likelihood` must be left out: LOO and WAIC would"):
         made().to_arviz(log_likelihood=True)
-    assert not any("log_likelihood" in str(group) for group in made().to_arviz().groups())
+    assert "log_likelihood" not in groups_of(made().to_arviz())
 
 
 def test_a_summary_says_what_was_accepted_and_clipped():
