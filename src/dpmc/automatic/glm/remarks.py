@@ -119,6 +119,13 @@ def _columns(judged: Judged) -> Iterator[str]:
         rare |= set(names) if len(names) == 1 else set()
     few = [name for name, open_ in zip(columns, width > UNKNOWN, strict=True) if open_]
     few = [name for name in few if name in rare]
+    levels = [name for name in few if name.endswith("]") and "(" not in name]
+    if levels:
+        yield (
+            f"As far as noise shows, too few rows have the level of {_listed(levels)}: what is "
+            "said of its effect is the prior's. A larger epsilon or more rows help."
+        )
+    few = [name for name in few if name not in levels]
     if few:
         yield (
             f"As far as noise shows, {_listed(few)} differ{'s' * (len(few) == 1)} between too "
@@ -126,7 +133,7 @@ def _columns(judged: Judged) -> Iterator[str]:
             "for what is rare a larger epsilon or more rows help."
         )
     for names in alike:
-        if not set(names) <= set(few):
+        if not set(names) <= {*few, *levels}:
             yield (
                 f"As far as noise shows, {_listed(names)} can be told from each other by no row: "
                 "they are collinear, and the prior shares out their slopes. "
