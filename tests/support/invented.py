@@ -27,6 +27,7 @@ RUNS = 2
 NUMBERS = {
     "epsilon", "theta", "clip_bound", "dim", "num_nodes", "num_particles", "num_outer",
     "num_inner", "prior_high", "place", "point", "noise_sd",
+    "constant", "width", "num_rows", "num_steps",
 }  # fmt: skip
 # Texts that say something of a row, and not which it is.
 REMARKS = {

@@ -57,6 +57,7 @@ MEASURED = (
     "kl_to_truth", "kl_from_truth", "sliced_wasserstein", "worst_mean_error", "square_error",
     "deviation_ratio", "worst_deviation", "effective_draws", "bulk_ess", "predictive",
     "coverage_50", "coverage_90", "attack_epsilon", "ledger_epsilon", "cost", "against_theory",
+    "slope_error", "against_nothing",
 )  # fmt: skip
 
 

@@ -374,7 +374,7 @@ def contests(paper):
                 error *= point.get("width", 2.5) / 2.5 if label not in ("dpmc",) else 1.0
                 error *= 8 if point.get("constant") == -6.4 and label == "dpmc" else 1.0
                 for replicate in range(24):
-                    slope_error = error * math.exp(0.1 * rng.standard_normal())
+                    slope_error = error * math.exp(0.03 * rng.standard_normal())
                     row = {
                         "experiment": name, "problem": problem, "label": label, "algorithm": label,
                         "method": method.method, "variant": "as_published", "delta": 1e-6,
