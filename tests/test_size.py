@@ -43,7 +43,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/plots": 757,
     "src/dpmc_papers/site": 1067,
     "src/dpmc_papers/studies": 2489,
-    "src/dpmc_papers/verdicts": 2802,
+    "src/dpmc_papers/verdicts": 2803,
     "workflow": 1086,
     "benchmarks": 2498,
     "tests": 52579,
