@@ -244,7 +244,7 @@ INTERCEPTS = {
         lambda: grouped(pd.DataFrame(X), group=pd.Series(GROUP, index=GROUP[::-1] + 7)),
         "`group` must have the index of `x`",
     ),
-    "robust": (lambda: grouped(covariance="robust"), "`covariance` must be 'auto' beside `group`"),
+    "robust": (lambda: grouped(covariance="robust"), OK),
     "method": (lambda: grouped(method="dp_hmc"), "`method` must be 'auto' beside `group`"),
     "start": (lambda: grouped(start=np.zeros(8)), "`start` must be None beside `group`"),
     "classes": (
@@ -270,7 +270,7 @@ INTERCEPTS = {
     ),
     "weights of text": (lambda: weighted(["a"] * 60), "data 'weights': must be real numbers"),
     "one weight": (lambda: weighted(1.0), "data 'weights': must be rows of numbers"),
-    "weights, robust": (lambda: weighted(GROUP, covariance="robust"), "beside `weights`"),
+    "weights, robust": (lambda: weighted(GROUP, covariance="robust"), OK),
     "prior_mean of classes": (
         lambda: weighted(None, y=GROUP, likelihood="ordinal", classes=3, prior_mean=1.0),
         "`prior_mean` must be None with likelihood 'ordinal'",

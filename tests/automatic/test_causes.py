@@ -118,8 +118,8 @@ def test_the_last_look_is_about_chi_squared_where_the_search_is_right(monkeypatc
     found = []
     original = run.locate
 
-    def seen(*given):
-        found.append(original(*given))
+    def seen(*given, **named):
+        found.append(original(*given, **named))
         return found[-1]
 
     monkeypatch.setattr(run, "locate", seen)

@@ -29,8 +29,11 @@ MAKERS = {
         "dpmc/automatic/whitened.py",
         *(f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")),
     },
-    "row_matrices": {"dpmc/automatic/glm/rows.py"},
-    "row_histogram": {f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")},
+    "row_matrices": {"dpmc/automatic/glm/rows.py", "dpmc/automatic/whitened.py"},
+    "row_histogram": {
+        "dpmc/families/shares.py",
+        *(f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")),
+    },
     "row_counts": {"dpmc/automatic/glm/units.py"},
     "row_mean": {"dpmc/rows/vectors.py"},
     "row_count": {

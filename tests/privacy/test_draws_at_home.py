@@ -168,6 +168,8 @@ ELSEWHERE = {
         dpmc/planning/simulated.py::Simulation.drawn standard_normal
     """,
     "the order of reference draws, directions of a score, seeds, and coins of attacks": """
+        dpmc_league/score.py::_reference multivariate_normal
+        dpmc_papers/studies/league_regression.py::_scored integers
         dpmc/sklearn.py::_Regression._seed randint
         dpmc_league/attack.py::attack integers
         dpmc_league/attack.py::attack random
@@ -248,6 +250,16 @@ ELSEWHERE = {
         dpmc/rows/probes.py::rows standard_normal 2
         dpmc/rows/probes.py::thetas standard_normal
         dpmc/rows/regressions.py::example_rows standard_normal
+    """,
+    "noise of mechanisms that the league compares, on simulated rows": """
+        dpmc_league/noises.py::hidden standard_normal 2
+        dpmc_league/noises.py::parts standard_normal
+        dpmc_league/noises.py::released standard_normal 2
+        dpmc_league/regressions/noisy_statistics.py::_fit laplace
+        dpmc_league/regressions/noisy_statistics.py::_fit standard_normal
+        dpmc_league/regressions/one_sample.py::_draw chisquare
+        dpmc_league/regressions/one_sample.py::_draw choice
+        dpmc_league/regressions/one_sample.py::_draw standard_normal
     """,
     "the key of a generator": """
         dpmc/random_bits.py::cryptographic urandom
