@@ -65,7 +65,8 @@ def seed(value: Any) -> int | None:
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Refuse a value that is not among `allowed`."""
-    if value not in allowed:
+    kinds = tuple({type(one) for one in allowed})
+    if not isinstance(value, kinds) or value not in allowed:
         choice = "one of " if len(allowed) > 2 else ""
         values = (", " if choice else " or ").join(map(repr, allowed))
         raise DpmcError(f"`{name}` must be {choice}{values}, got {value!r}")

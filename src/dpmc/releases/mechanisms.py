@@ -18,6 +18,8 @@ LATTICE = DISCRETE_GAUSSIAN, GEOMETRIC
 # Deviations of a discrete Gaussian whose probabilities are added up; what is further out counts for
 # nothing beside them.
 REACH = 12
+# Scale from which a discrete Gaussian is a rounded normal: probabilities differ by 1e-9 of them.
+WIDE = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class Mechanism:
             return np.asarray(-np.abs(x) / scale - np.log(2 * scale))
         if self.name == GEOMETRIC:
             return np.asarray(np.log(np.tanh(0.5 / scale)) - np.abs(x) / scale)
-        norm = [np.log(_weights(float(sigma))[1].sum()) for sigma in scale.ravel()]
+        norm = [_log_sum_of_weights(float(sigma)) for sigma in scale.ravel()]
         return np.asarray(-0.5 * (x / scale) ** 2 - np.array(norm).reshape(scale.shape))
 
     def _log_cdf(self, x: Array) -> Array:
@@ -135,9 +137,12 @@ class Mechanism:
         columns = np.broadcast_arrays(k, np.broadcast_to(scale, k.shape))
         out = np.empty(k.shape)
         for sigma in np.unique(scale):
+            here = columns[1] == sigma
+            if sigma > WIDE:
+                out[here] = special.log_ndtr((columns[0][here] + 0.5) / sigma)
+                continue
             grid, weights = _weights(float(sigma))
             table = np.log(np.cumsum(weights) / weights.sum())
-            here = columns[1] == sigma
             near = np.clip(columns[0][here], grid[0], grid[-1])
             far = 0.5 * (grid[0] ** 2 - np.minimum(columns[0][here], grid[0]) ** 2) / sigma**2
             out[here] = table[(near - grid[0]).astype(np.int64)] + far
@@ -150,7 +155,15 @@ def _weights(sigma: float) -> tuple[Array, Array]:
     return grid, np.exp(-0.5 * (grid / sigma) ** 2)
 
 
+def _log_sum_of_weights(sigma: float) -> float:
+    if sigma > WIDE:
+        return float(np.log(sigma * np.sqrt(2 * np.pi)))
+    return float(np.log(_weights(sigma)[1].sum()))
+
+
 def _sum_of_squares(sigma: float) -> float:
+    if sigma > WIDE:
+        return sigma**2
     grid, weights = _weights(sigma)
     return float(grid**2 @ weights / weights.sum())
 
