@@ -96,16 +96,22 @@ def _guarantee(path: Path, stated: Any) -> Guarantee:
             f"{known['neighbours']!r}"
         )
     texts = known["accountant"], known["unit"], known["noise"]
-    if not (all(isinstance(one, str) for one in texts) and isinstance(known["outside"], list)):
+    listed = isinstance(known["outside"], list) and all(map(_is_text, known["outside"]))
+    if not (all(map(_is_text, texts)) and listed):
         raise DpmcError(
-            f"{path}: `accountant`, `unit` and `noise` must be texts, and `outside` a list"
+            f"{path}: `accountant`, `unit` and `noise` must be texts, and `outside` a list of them"
         )
     known |= {
         "epsilon": float(epsilon),
         "delta": float(delta),
-        "outside": tuple(map(str, known["outside"])),
+        "outside": tuple(known["outside"]),
     }
     return Guarantee(**known)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a text on one line: more might look like another verdict."""
+    return isinstance(value, str) and value.isprintable()
 
 
 def _releases(path: Path, found: Any) -> Releases:
