@@ -50,6 +50,8 @@ def summed(sample, releases=None, **options):
 MECHANISMS = {
     "scale 0": (lambda: mechanisms.laplace(0), "`scale` must be a positive number"),
     "scale nan": (lambda: mechanisms.gaussian(math.nan), "`scale` must be a positive number"),
+    "scale 1e300": (lambda: mechanisms.laplace(1e300), "`scale` must be from 1e-150 to 1e+150"),
+    "scale 1e-300": (lambda: mechanisms.gaussian([1, 1e-300]), "`scale` must be from 1e-150 to"),
     "scale text": (lambda: mechanisms.geometric("2"), "`scale` must be a positive number"),
     "scale list": (lambda: mechanisms.laplace([1, 2.5]), OK),
     "clamp reversed": (lambda: mechanisms.laplace(1, clamp=(1, 0)), "`clamp` must be two numbers"),

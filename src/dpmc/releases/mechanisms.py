@@ -18,6 +18,8 @@ LATTICE = DISCRETE_GAUSSIAN, GEOMETRIC
 # Deviations of a discrete Gaussian whose probabilities are added up; what is further out counts for
 # nothing beside them.
 REACH = 12
+# Squares beyond it, and of its inverse, are no numbers.
+MOST_SCALE = 1e150
 # Scale from which a discrete Gaussian is a rounded normal: probabilities differ by 1e-9 of them.
 WIDE = 1e4
 
@@ -239,6 +241,8 @@ def _mechanism(
     name: str, scale: Any, clamp: tuple[float, float] | None, rounded: float | None
 ) -> Mechanism:
     checks.positive_scales("scale", scale)
+    if not (np.min(scale) >= 1 / MOST_SCALE and np.max(scale) <= MOST_SCALE):
+        raise DpmcError(f"`scale` must be from 1e-150 to 1e+150, got {scale!r}")
     checks.positive("rounded", rounded, optional=True)
     ends = checks.real_numbers((-np.inf, np.inf) if clamp is None else clamp)
     if ends.shape != (2,) or not ends[0] < ends[1]:
