@@ -172,6 +172,11 @@ REFUSED = {
         "delta": (lambda p: opened(p, delta=None), "`delta` must be in (0, 1), got None"),
         "a path that is none": (lambda p: opened(3), "`path` must be the path of a file, got 3"),
         "a path of bytes": (lambda p: opened(b"a"), "`path` must be the path of a file, got b'a'"),
+        "a path with a zero": (
+            lambda p: opened("a\0"),
+            "`path` must be the path of a file, got 'a",
+        ),
+        "a path that is no text": (lambda p: opened("\ud800"), "`path` must be the path of a file"),
         "no folder": (lambda p: opened(p / "a"), "No such file or directory"),
         "a folder": (lambda p: opened(p.parent), "Is a directory"),
         "another epsilon": (

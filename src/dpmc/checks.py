@@ -65,7 +65,11 @@ def seed(value: Any) -> int | None:
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Refuse a value that is not among `allowed`."""
-    if value not in allowed:
+    try:
+        known = value in set(allowed)
+    except TypeError:  # of lists and arrays, which have no hash
+        known = False
+    if not known:
         choice = "one of " if len(allowed) > 2 else ""
         values = (", " if choice else " or ").join(map(repr, allowed))
         raise DpmcError(f"`{name}` must be {choice}{values}, got {value!r}")

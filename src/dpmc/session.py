@@ -138,7 +138,11 @@ class Session:
         neighbours: Neighbours = "replace",
     ) -> None:
         check_epsilon_delta(epsilon, delta)
-        if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        try:
+            usable = isinstance(os.fspath(path), str) and b"\0" not in os.fsencode(path)
+        except (TypeError, UnicodeError):
+            usable = False
+        if not usable:
             raise DpmcError(f"`path` must be the path of a file, got {path!r}")
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.mu = GaussianBudget.of(epsilon, delta).mu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -112,12 +113,24 @@ def test_nothing_released_is_within_every_budget(told):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ("{", "must be a JSON file, got a file of another kind"),
+        ("{", "must be a JSON file with each name once, got a file of another kind"),
+        ("", "must be a JSON file with each name once, got a file of another kind"),
+        # Who reads the first one is told another epsilon than the one that is true.
+        (
+            json.dumps(RECORD).replace('"guarantee": {', '"guarantee": {"epsilon": 0.001, ', 1),
+            "must be a JSON file with each name once",
+        ),
+        ('{"releases": [], ' + json.dumps(RECORD)[1:], "must be a JSON file with each name once"),
+        (changed(neighbours=["replace"]), "`neighbours` must be one of replace, add_remove, got"),
+        (changed(neighbours={}), "`neighbours` must be one of replace, add_remove, got {}"),
         ([], "must be the record of a fit or a guarantee, got no mapping"),
         ({"releases": []}, "must be the record of a fit or a guarantee, got no 'epsilon'"),
         (STATED.to_json(), "has no releases, a second file with a ledger must be given"),
         (changed(epsilon="1"), "`epsilon` and `delta` must be numbers of a guarantee, got '1'"),
         (changed(neighbours="near"), "`neighbours` must be one of replace, add_remove, got 'near'"),
+        (changed(unit="row\ntrue: all of it"), "`accountant`, `unit` and `noise` must be texts"),
+        (changed(outside=["\x1b[2Jtrue"]), "and `outside` a list of them"),
+        (changed(outside=[1]), "and `outside` a list of them"),
         (changed(unit=3), "`accountant`, `unit` and `noise` must be texts"),
         ({**RECORD, "releases": None}, "must have a list of releases"),
         ({**RECORD, "releases": [["gaussian(1.0)", "x"]]}, "must be an integer of at least 0"),
@@ -129,6 +142,54 @@ def test_what_is_no_record_is_refused_in_one_line(told, record, message):
     with pytest.raises(DpmcError, match=message) as caught:
         told(record)
     assert "\n" not in str(caught.value)
+
+
+def leaves(value, path=()):
+    """Paths of all that is in a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from leaves(value[key], (*path, key))
+
+
+def put(value, path, new):
+    """Copy of a JSON value with another one at a path."""
+    if not path:
+        return new
+    first, *rest = path
+    if isinstance(value, dict):
+        return {**value, first: put(value[first], rest, new)}
+    return [put(one, rest, new) if k == first else one for k, one in enumerate(value)]
+
+
+GUARANTEE = json.loads(STATED.to_json(RELEASES))
+FACTS = {name: value for name, value in GUARANTEE.items() if name != "made_with"}
+
+
+@pytest.mark.parametrize("path", [*leaves(FACTS)], ids=lambda path: ".".join(map(str, path)))
+def test_no_fact_of_a_guarantee_can_be_another(told, path):
+    listed = [list(one) for one in RELEASES]
+    for new in (None, True, -1, 0, 1e-9, 3.5, 1e308, math.nan, math.inf, "", "a", [], {}, [[]]):
+        record = put(FACTS, path, new)
+        if record != FACTS:
+            with pytest.raises(DpmcError) as caught:
+                told(record, listed)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [*leaves([list(one) for one in RELEASES])], ids=str)
+def test_no_release_can_be_another(told, path):
+    listed = [list(one) for one in RELEASES]
+    for new in (None, True, -1, 0, 3, 1.0, 10**30, math.nan, "gaussian(6.5)", "6", [], {}, [[]]):
+        if put(listed, path, new) != listed:
+            with pytest.raises(DpmcError) as caught:
+                told(GUARANTEE, put(listed, path, new))
+            assert "\n" not in str(caught.value)
+
+
+def test_releases_are_those_of_the_record_or_of_a_ledger(told):
+    with pytest.raises(DpmcError, match="has its own releases, a second file must be left out"):
+        told(RECORD, [["gaussian(6.0)", 1]])
 
 
 def test_a_fit_without_privacy_has_a_record_that_states_none(told):

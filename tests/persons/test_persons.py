@@ -181,6 +181,11 @@ FRAME = pd.DataFrame({"patient": ["a", "a", "b"], "u": [1.0, 2.0, 3.0], "v": [0.
         (FRAME, {"unit": "doctor"}, "`unit` must name one column of a data frame, got 'doctor'"),
         (FRAME[["u", "v"]].to_numpy(), {"unit": "patient"}, "of a data frame, got 'patient' for n"),
         (FRAME[["u", "v"]], {"unit": [1, 2]}, "one identifier of a person for each row, got ano"),
+        (
+            FRAME[["u", "v"]],
+            {"unit": FRAME.patient[::-1]},
+            "`unit` must have the index of `data`, label for label, got another: align them, or",
+        ),
         (FRAME[["u", "v"]], {"unit": [[1, 2]]}, "an integer or a text for the person of every"),
         (FRAME[["u", "v"]], {"unit": [[1], [2, 3]]}, "an integer or a text for the person of"),
         (FRAME[["u", "v"]], {"unit": b"ab"}, "of integers or texts, got bytes"),

@@ -157,10 +157,28 @@ def test_a_likelihood_without_a_search_of_its_own_has_the_bytes_of_rows():
     assert rows.draws.tobytes() == persons.draws.tobytes()
 
 
+def test_series_beside_a_formula_have_the_index_of_its_table():
+    frame, ids = frame_of()
+    frame["patient"], options = ids, {"epsilon": 1.0, "delta": 1e-6, "seed": 1, "num_draws": 20}
+    mixed = frame.sample(frac=1, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+        by_name = dpmc.regression("y ~ u", mixed, unit="patient", **options)
+        by_series = dpmc.regression("y ~ u", mixed, unit=mixed.patient, **options)
+    assert by_name.draws.tobytes() == by_series.draws.tobytes()
+    for name in ("unit", "weights"):
+        with pytest.raises(DpmcError, match=f"`{name}` must have the index of `x`, label for l"):
+            dpmc.regression("y ~ u", mixed, **{name: frame.patient}, **options)
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
         ({"unit": [1, 2]}, "one identifier of a person for each row, got another number"),
+        (
+            {"unit": pd.Series(np.arange(2400)[::-1], np.arange(2400)[::-1])},
+            "`unit` must have the index of `x`, label for label, got another: align them, or",
+        ),
         ({"unit": "doctor"}, "`unit` must name one column of a data frame, got 'doctor'"),
         ({"y": [1.0, 0.0]}, "`y` must have one response for each row of `x`, got another number"),
         ({"y": None}, "`y` must be one response for each row, got None"),

@@ -50,10 +50,16 @@ def summed(sample, releases=None, **options):
 MECHANISMS = {
     "scale 0": (lambda: mechanisms.laplace(0), "`scale` must be a positive number"),
     "scale nan": (lambda: mechanisms.gaussian(math.nan), "`scale` must be a positive number"),
+    "scale 1e300": (lambda: mechanisms.laplace(1e300), "`scale` must be from 1e-150 to 1e+150"),
+    "scale 1e-300": (lambda: mechanisms.gaussian([1, 1e-300]), "`scale` must be from 1e-150 to"),
     "scale text": (lambda: mechanisms.geometric("2"), "`scale` must be a positive number"),
     "scale list": (lambda: mechanisms.laplace([1, 2.5]), OK),
     "clamp reversed": (lambda: mechanisms.laplace(1, clamp=(1, 0)), "`clamp` must be two numbers"),
     "clamp one": (lambda: mechanisms.laplace(1, clamp=0), "`clamp` must be two numbers"),
+    "rounded array": (
+        lambda: mechanisms.laplace(1, rounded=np.ones(40)),
+        "`rounded` must be positive and finite, got array([1., 1.",
+    ),
     "rounded 0": (lambda: mechanisms.laplace(1, rounded=0), "`rounded` must be positive"),
     "truth 2": (lambda: mechanisms.randomised_response(2), "`truth` must be a probability, got 2"),
     "truth 0": (lambda: mechanisms.randomised_response(0), "`truth` must be positive"),
@@ -102,6 +108,19 @@ WAYS_IN = {
     ),
     "n 0": (lambda: counted(n=0), "`n` must be an integer of at least 1, got 0"),
     "n 10.5": (lambda: counted(n=10.5), "`n` must be an integer of at least 1, got 10.5"),
+    "n 10**400": (lambda: counted(n=10**400), "`n` must be at most 2**53, got one of 401 digits"),
+    "n beyond enumeration": (lambda: counted(release(10**8), n=10**9), OK),
+    "n beyond memory": (
+        lambda: counted(release(10**14), n=10**15, method="augmentation"),
+        "`n` must be fewer: memory has no room for them",
+    ),
+    "n beside a parameter of that name": (
+        lambda: counted(
+            model=dpmc.model(lambda p, row: row[0] * p.n, {"n": priors.beta(1, 1)}, num_columns=1),
+            n=release(99, None),
+        ),
+        "`model` must have no parameter 'n' beside a release of `n`",
+    ),
     "n with a statistic": (lambda: counted(n=release()), "`n` must be an integer, or a release"),
     "n of two": (
         lambda: counted(n=release([9, 9], None)),
@@ -127,12 +146,32 @@ WAYS_IN = {
         lambda: summed(lambda p, u: p.location + u),
         "`sample` must be a function of the parameters and of uniforms, got AttributeError",
     ),
+    "sample of all records": (
+        lambda: summed(lambda p, u: np.sort(p.mean + p.sd * ndtri(u), axis=-1)),
+        "`sample` must work entry by entry, on one record as on many",
+    ),
+    "sample of another shape": (
+        lambda: summed(lambda p, u: (p.mean + p.sd * ndtri(u)).ravel()),
+        "`sample` must return real numbers, one for each record, got ndarray of float64",
+    ),
+    "sample of no numbers": (
+        lambda: summed(lambda p, u: {"x": u}),
+        "`sample` must return real numbers, one for each record, got dict of object",
+    ),
+    "sample of one record": (lambda: summed(lambda p, u: 1.0), "`sample` must draw records of the"),
+    "sample that changes parameters": (
+        lambda: summed(lambda p, u: p.mean.__iadd__(1) + u),
+        "got ValueError: output array is read-only",
+    ),
+    "sample without a signature": (lambda: summed(max), "`sample` must be a function of the"),
     "values of two columns": (
         lambda: counted(values=[[0, 1]]),
         "of shape (v, 1), got shape (1, 2)",
     ),
     "values twice": (lambda: counted(values=[0, 1, 1]), "`values` must be different records"),
-    "values text": (lambda: counted(values=["no", "yes"]), "`values` must be finite numbers"),
+    "values text": (lambda: counted(values=["no", "yes"]), "of shape (v, 1), got others"),
+    "values of several lengths": (lambda: counted(values=[0, [1]]), "of shape (v, 1), got others"),
+    "values none": (lambda: counted(values=np.ones((0, 1))), "of shape (v, 1), got shape (0, 1)"),
     "values that are too few": (
         lambda: counted(
             model=dpmc.model(log_share, {"share": priors.uniform(0, 1e-9)}, num_columns=1),
@@ -148,6 +187,50 @@ WAYS_IN = {
         lambda: counted(release(statistic=lambda x: (x, x))),
         "`statistic` must return 1 numbers, as `value` has, got 2",
     ),
+    **{
+        f"statistic of {label}": (
+            lambda statistic=statistic: counted(release(statistic=statistic, mechanism=LAPLACE)),
+            "`statistic` must return real numbers, one for each record, got ",
+        )
+        for label, statistic in {
+            "no number": lambda x: None,
+            "texts": lambda x: x.astype(str),
+            "complex numbers": lambda x: x * 1j,
+            "masked numbers": lambda x: np.ma.masked_equal(x, 0),
+            "another shape": np.ravel,
+            "one more axis": lambda x: x[..., None],
+            "several lengths": lambda x: ([0, [1]],),
+        }.items()
+    },
+    **{
+        f"statistic of all records: {label}": (
+            lambda statistic=statistic: counted(release(statistic=statistic, mechanism=LAPLACE)),
+            "`statistic` must work entry by entry, on one record as on many",
+        )
+        for label, statistic in {
+            "mean": np.mean,
+            "deviation": lambda x: x - x.mean(axis=-1, keepdims=True),
+            "sum before": lambda x: np.cumsum(x, axis=-1),
+            "rank": lambda x: x.argsort(axis=-1),
+            "largest": lambda x: np.full(x.shape, x.max()),
+            "number": len,
+            "random": lambda x: x + np.random.default_rng().normal(size=x.shape),
+        }.items()
+    },
+    "statistic without a bound": (
+        lambda: counted(release(statistic=np.log, mechanism=LAPLACE)),
+        "`statistic` must be finite for each record, got others",
+    ),
+    "statistic without a value": (
+        lambda: summed(
+            lambda p, u: p.mean + p.sd * ndtri(u), release(3.0, np.sqrt, LAPLACE), method="auto"
+        ),
+        "`statistic` must be finite for each record, got others",
+    ),
+    "statistic that changes rows": (
+        lambda: counted(release(statistic=lambda x: x.__imul__(0), mechanism=LAPLACE)),
+        "`statistic` must be a function of 1 columns, got ValueError: output array is read-only",
+    ),
     "statistic of two columns": (
         lambda: counted(release(statistic=lambda x, y: x)),
         "`statistic` must be a function of 1 columns, got TypeError",
@@ -156,6 +239,8 @@ WAYS_IN = {
         lambda: counted(release(statistic=lambda x: x / 2)),
         "`statistic` must be integers for geometric, got others",
     ),
+    "method array": (lambda: counted(method=np.ones(2)), "`method` must be one of 'auto', "),
+    "seed -1": (lambda: counted(seed=-1), "`seed` must be at least 0, got -1"),
     "method typo": (lambda: counted(method="exact"), "`method` must be one of 'auto', "),
     "enumeration of sums": (
         lambda: summed(lambda p, u: p.mean + p.sd * ndtri(u), method="enumeration"),
@@ -176,6 +261,10 @@ WAYS_IN = {
     "answers": (lambda: counted(release(40, mechanism=ANSWERS)), OK),
     "answers beyond n": (
         lambda: counted(release(140, mechanism=ANSWERS)),
+        "`value` must be numbers of answers that add up to n = 100",
+    ),
+    "answers in part": (
+        lambda: counted(release(40.5, mechanism=ANSWERS)),
         "`value` must be numbers of answers that add up to n = 100",
     ),
     "answers and noise": (

@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 import dpmc
 from dpmc import mechanisms, priors
-from dpmc.releases import records
 from dpmc.releases.records import Records
 from dpmc.types import Guarantee
 
@@ -89,6 +88,30 @@ def test_what_a_method_takes_for_granted_is_remarked_on() -> None:
     assert "Records outside of `values` have a probability of up to" in said
 
 
+def test_releases_that_contradict_the_model_are_remarked_on() -> None:
+    """Of honest ones no draw is this far with a probability below 1e-5 for each release."""
+    cases = {
+        (40,): False,
+        (10, 90): True,  # of the same sum
+        (10**6,): True,
+    }
+    for values, said in cases.items():
+        given = [told(value, mechanism=mechanisms.geometric(0.5)) for value in values]
+        for method in ("normal", "augmentation"):
+            fit = dpmc.from_release(RATE, given, n=100, values=range(20), method=method, **QUICK)
+            assert ("standard deviations of sums and noise" in " ".join(fit.remarks)) == said
+
+
+def test_a_value_within_its_rounding_or_clamp_contradicts_nothing() -> None:
+    for mechanism, value in (
+        (mechanisms.laplace(0.1, rounded=500), 0),
+        (mechanisms.geometric(0.5, clamp=(300, math.inf)), 300),
+    ):
+        given = told(value, mechanism=mechanism)
+        fit = dpmc.from_release(RATE, given, n=100, values=range(20), method="normal", **QUICK)
+        assert "standard deviations of sums" not in " ".join(fit.remarks)
+
+
 def test_moments_of_a_sample_are_those_of_its_law() -> None:
     """Rules of one, two and five uniforms; Sobol points have errors of about 1e-3."""
 
@@ -108,7 +131,7 @@ def test_moments_of_a_sample_are_those_of_its_law() -> None:
         5: lambda p, a, b, c, d, e: p.mean[0] + p.sd * sum(map(ndtri, (a, b, c, d, e))) / 5**0.5,
     }
     for number, sample in samples.items():
-        one = Records(model, lambda x: records.stacked([x, x * x], x.shape), sample)
+        one = Records(model, lambda x: np.stack([x, x * x], axis=-1), sample)
         assert one.num_uniforms == number
         mean, covariance, skewness = one.moments(theta, 1)
         near = {"rtol": 1e-6, "atol": 1e-6} if number < 5 else {"rtol": 0.02, "atol": 0.01}

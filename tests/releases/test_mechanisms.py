@@ -72,6 +72,22 @@ def test_far_tails_keep_their_digits() -> None:
     assert found == pytest.approx(stats.norm.logsf(29.5), abs=1e-6)
 
 
+def test_a_wide_discrete_gaussian_goes_on_as_a_narrower_one(monkeypatch) -> None:
+    wide = mechanisms.discrete_gaussian([2e4, 2e4], clamp=(-3e4, 7e5))
+    values = np.array([-3e4, 12345.0])
+    far = np.array([[0.0, 0.0], [2e4, -5e4]])
+    found = wide.log_density(values, far), wide.variance()
+    monkeypatch.setattr(mechanisms, "WIDE", 1e6)
+    added_up = wide.log_density(values, far), wide.variance()
+    np.testing.assert_allclose(found[0], added_up[0], rtol=1e-8)
+    np.testing.assert_allclose(found[1], added_up[1], rtol=1e-12)
+
+
+def test_no_scale_is_too_large() -> None:
+    density = mechanisms.discrete_gaussian(1e12).log_density(np.zeros(1), np.zeros(1))
+    np.testing.assert_allclose(density, -np.log(1e12 * np.sqrt(2 * np.pi)))
+
+
 def test_a_scale_for_each_entry() -> None:
     value, sums = np.array([3.0, 0.0, 8.0]), np.array([[1.0, 2.0, 9.0]])
     for make in (mechanisms.laplace, mechanisms.geometric, mechanisms.discrete_gaussian):

@@ -24,6 +24,7 @@ from dpmc.types import (
     Guarantee,
     InvalidRows,
     as_numbers,
+    frames,
     is_frame,
     is_lazy,
     is_name,
@@ -103,12 +104,7 @@ def _column_beside(
     if column.shape != (num_rows, 1):
         got = "another number" if number is None else column.shape
         raise DpmcError(f"`{name}` must have one {what} for {_each(number)} of `x`, got {got}")
-    indexes: list[Any] = [getattr(part, "index", None) for part in (x, given)]
-    if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
-        raise DpmcError(
-            f"`{name}` must have the index of `x`, label for label, got another: align them, or "
-            f"give {name}.to_numpy() to go by the order of rows"
-        )
+    frames.check_index(name, given, "x", x)
     return column
 
 

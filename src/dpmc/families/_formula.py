@@ -52,6 +52,8 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         named = [unit] if isinstance(unit, str) else []
         frame = table_of(data, (*design.columns, *(rest[name] for name in beside), *named))
         x = pd.DataFrame(design.x(frame), columns=list(design.names))
+        if isinstance(frame, pd.DataFrame):  # of which series beside it have the index
+            x.index = frame.index
         offset = design.added(frame)
         if offset is not None:
             if rest.get("offset") is not None:
@@ -67,7 +69,7 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
                 )
             # By their places: which levels have no entry is private.
             entries = np.array([*levels, None], dtype=object)[design.places(frame).astype(int)]
-            rest |= {"group": pd.Series(entries, name=column), "levels": levels}
+            rest |= {"group": pd.Series(entries, x.index, name=column), "levels": levels}
         for name in beside:
             rest[name] = frames.entries(frames.column(frame, rest[name]))
         if isinstance(unit, str):

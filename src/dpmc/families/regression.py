@@ -41,6 +41,7 @@ from dpmc.types import (
     Neighbours,
     check_delta,
     check_epsilon,
+    frames,
 )
 
 MODELS: Mapping[str, Any] = {
@@ -232,6 +233,7 @@ def regression(
     if isinstance(unit, str):
         x, identifiers = without(x, unit)
         unit = Column(unit, identifiers)
+    frames.check_index("unit", unit, "x", x)
     behind = partial(_columns.behind, likelihood, invalid_rows, classes)
     hidden = neighbours == "add_remove"
     if hidden and unit is not None:

@@ -46,8 +46,10 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> str:
     """
     path = Path(path)
     record = _read(path) if path.suffix == ".json" else Fit.load(path).record()
-    if isinstance(record, Mapping) and ledger is None and "releases" not in record:
-        raise DpmcError(f"{path}: has no releases, a second file with a ledger must be given")
+    if isinstance(record, Mapping) and (ledger is None) != ("releases" in record):
+        if ledger is None:
+            raise DpmcError(f"{path}: has no releases, a second file with a ledger must be given")
+        raise DpmcError(f"{path}: has its own releases, a second file must be left out")
     source = path if ledger is None else Path(ledger)
     stated = record.get("guarantee", record) if isinstance(record, Mapping) else record
     guarantee = _guarantee(path, stated)
@@ -57,10 +59,18 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> str:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "a file of another kind"
-        raise DpmcError(f"{path}: must be a JSON file, got {reason}") from None
+        raise DpmcError(f"{path}: must be a JSON file with each name once, got {reason}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Mapping of names that are there once: of two, each reader may take another."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _guarantee(path: Path, stated: Any) -> Guarantee:
@@ -80,22 +90,28 @@ def _guarantee(path: Path, stated: Any) -> Guarantee:
             f"{path}: `epsilon` and `delta` must be numbers of a guarantee, got {epsilon!r} and "
             f"{delta!r}"
         )
-    if known["neighbours"] not in NEIGHBOURS:
+    if known["neighbours"] not in tuple(NEIGHBOURS):
         raise DpmcError(
             f"{path}: `neighbours` must be one of {', '.join(NEIGHBOURS)}, got "
             f"{known['neighbours']!r}"
         )
     texts = known["accountant"], known["unit"], known["noise"]
-    if not (all(isinstance(one, str) for one in texts) and isinstance(known["outside"], list)):
+    listed = isinstance(known["outside"], list) and all(map(_is_text, known["outside"]))
+    if not (all(map(_is_text, texts)) and listed):
         raise DpmcError(
-            f"{path}: `accountant`, `unit` and `noise` must be texts, and `outside` a list"
+            f"{path}: `accountant`, `unit` and `noise` must be texts, and `outside` a list of them"
         )
     known |= {
         "epsilon": float(epsilon),
         "delta": float(delta),
-        "outside": tuple(map(str, known["outside"])),
+        "outside": tuple(known["outside"]),
     }
     return Guarantee(**known)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a text on one line: more might look like another verdict."""
+    return isinstance(value, str) and value.isprintable()
 
 
 def _releases(path: Path, found: Any) -> Releases:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.releases import moves
 from dpmc.releases.problem import Problem
 from dpmc.releases.records import Columns
@@ -50,6 +51,7 @@ class Augmented:
         self.problem, self.x, self._rng = problem, x, rng
         theta, number = problem.split(x)
         self._room = problem.num_records or int(number.max() + _most_more(problem))
+        checks.room("n", (problem.records.num_uniforms, len(x), self._room))
         self._number = number.astype(np.int64)
         self._columns = [one.copy() for one in self._propose(self._drawn_by(theta), self._room)]
         self._sums = problem.records.sums_of(tuple(self._columns)).copy()

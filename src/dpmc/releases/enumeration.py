@@ -15,6 +15,8 @@ from dpmc.types import Array
 
 # Products that are added up for one theta: beyond them it takes seconds.
 MOST_PRODUCTS = 5_000_000
+# Logarithms of factorials have too few digits for more.
+MOST_RECORDS = 1e9
 # Terms below the largest of a cell by more count for nothing.
 NEGLIGIBLE = 1e-30
 
@@ -52,6 +54,8 @@ class Tables:
         if not (np.isin(cells, (0.0, 1.0)).all() and (cells.sum(axis=1) <= 1).all()):
             return None
         most = problem.num_records
+        if most is not None and most >= MOST_RECORDS:
+            return None
         first, width = np.zeros(cells.shape[1], dtype=np.int64), np.zeros(cells.shape[1])
         for place, one, mechanism in problem.each():
             low, high = mechanism.ends(one.value)
@@ -81,7 +85,7 @@ class Tables:
         weights = self.problem.records.weights(theta)
         cells = weights @ self.cells
         rest = np.where(self.cells.sum(axis=1) > 0, 0.0, weights).sum(axis=1)
-        possible = np.isfinite(cells).all(axis=1) & (number >= 1) & (number < 1e9)
+        possible = np.isfinite(cells).all(axis=1) & (number >= 1) & (number < MOST_RECORDS)
         found = np.full(len(x), -np.inf)
         n = number[possible]
         expected = n[:, None] * cells[possible]

@@ -18,6 +18,10 @@ LATTICE = DISCRETE_GAUSSIAN, GEOMETRIC
 # Deviations of a discrete Gaussian whose probabilities are added up; what is further out counts for
 # nothing beside them.
 REACH = 12
+# Squares beyond it, and of its inverse, are no numbers.
+MOST_SCALE = 1e150
+# Scale from which a discrete Gaussian is a rounded normal: probabilities differ by 1e-9 of them.
+WIDE = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,7 @@ class Mechanism:
             return np.asarray(-np.abs(x) / scale - np.log(2 * scale))
         if self.name == GEOMETRIC:
             return np.asarray(np.log(np.tanh(0.5 / scale)) - np.abs(x) / scale)
-        norm = [np.log(_weights(float(sigma))[1].sum()) for sigma in scale.ravel()]
+        norm = [_log_sum_of_weights(float(sigma)) for sigma in scale.ravel()]
         return np.asarray(-0.5 * (x / scale) ** 2 - np.array(norm).reshape(scale.shape))
 
     def _log_cdf(self, x: Array) -> Array:
@@ -135,9 +139,12 @@ class Mechanism:
         columns = np.broadcast_arrays(k, np.broadcast_to(scale, k.shape))
         out = np.empty(k.shape)
         for sigma in np.unique(scale):
+            here = columns[1] == sigma
+            if sigma > WIDE:
+                out[here] = special.log_ndtr((columns[0][here] + 0.5) / sigma)
+                continue
             grid, weights = _weights(float(sigma))
             table = np.log(np.cumsum(weights) / weights.sum())
-            here = columns[1] == sigma
             near = np.clip(columns[0][here], grid[0], grid[-1])
             far = 0.5 * (grid[0] ** 2 - np.minimum(columns[0][here], grid[0]) ** 2) / sigma**2
             out[here] = table[(near - grid[0]).astype(np.int64)] + far
@@ -150,7 +157,15 @@ def _weights(sigma: float) -> tuple[Array, Array]:
     return grid, np.exp(-0.5 * (grid / sigma) ** 2)
 
 
+def _log_sum_of_weights(sigma: float) -> float:
+    if sigma > WIDE:
+        return float(np.log(sigma * np.sqrt(2 * np.pi)))
+    return float(np.log(_weights(sigma)[1].sum()))
+
+
 def _sum_of_squares(sigma: float) -> float:
+    if sigma > WIDE:
+        return sigma**2
     grid, weights = _weights(sigma)
     return float(grid**2 @ weights / weights.sum())
 
@@ -226,6 +241,8 @@ def _mechanism(
     name: str, scale: Any, clamp: tuple[float, float] | None, rounded: float | None
 ) -> Mechanism:
     checks.positive_scales("scale", scale)
+    if not (np.min(scale) >= 1 / MOST_SCALE and np.max(scale) <= MOST_SCALE):
+        raise DpmcError(f"`scale` must be from 1e-150 to 1e+150, got {scale!r}")
     checks.positive("rounded", rounded, optional=True)
     ends = checks.real_numbers((-np.inf, np.inf) if clamp is None else clamp)
     if ends.shape != (2,) or not ends[0] < ends[1]:

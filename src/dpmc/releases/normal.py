@@ -89,6 +89,15 @@ class NormalSums:
             total += np.eye(mean.shape[1]) * (ROUNDING * size)[:, None, :]
             return number[:, None] * mean, total
 
+    def distance(self, x: Array) -> Array:
+        """Standard deviations, shape (m,), of releases from the means of states, shape (m, dim)."""
+        mean, covariance = self._of_values(x, np.arange(len(x)))
+        good = np.isfinite(mean).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2))
+        covariance[~good] = np.eye(mean.shape[1])
+        missed = np.clip(mean, self._low, self._high) - mean
+        scaled = np.linalg.solve(np.linalg.cholesky(covariance), missed[..., None])[..., 0]
+        return np.where(good, np.sqrt((scaled**2).sum(axis=1)), np.inf)
+
     def update(self, x: Array, rng: np.random.Generator) -> None:
         """Draw values and variances of all chains, given their states."""
         if not len(self._open) and not self._scale.any():

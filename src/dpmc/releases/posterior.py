@@ -35,8 +35,17 @@ WARM_UP = 150
 MOVES = 4
 # Skewness of sums below which they count as normal.
 SKEWNESS = 0.05
+# Records at which statistics are tried, for each of some parameters of the prior.
+TRIED = 20
+ENTRIES = "must work entry by entry, on one record as on many"
+# Records of which a statistic has to be finite are at most so large, and not as much smaller.
+USUAL = 1e50
 # Records that are drawn one by one: with more of them a sweep takes long.
 MOST_RECORDS = 5000
+# Integers that floats tell from their neighbours.
+MOST_N = 2**53
+# Standard deviations that heavy tails of noise do not reach, beside those of several numbers.
+FAR = 8.0
 # Share of records, under draws of the posterior, that `values` may leave out.
 MISSING = 1e-4
 
@@ -121,7 +130,10 @@ def from_release(
     checks.instance("guarantee", guarantee, Guarantee, "a dpmc.Guarantee")
     checks.at_least("num_draws", num_draws, 1)
     checks.flag("progress", progress)
-    rng = np.random.default_rng(checks.seed(seed))
+    seed = checks.seed(seed)
+    if seed is not None and seed < 0:
+        raise DpmcError(f"`seed` must be at least 0, got {seed}")
+    rng = np.random.default_rng(seed)
     problem = _checked(model, releases, n, sample, values)
     checks.at_least("num_chains", num_chains, 4 * problem.dim + 4)
     if num_chains % 2:
@@ -164,7 +176,8 @@ def from_release(
         ),
         names=names,
     )
-    told = [*remarks(fit, free=True), *start.remarks(flat[:: max(1, len(flat) // 1000)])]
+    some = states.reshape(-1, problem.dim)[:: max(1, len(flat) // 1000)]
+    told = [*remarks(fit, free=True), *start.remarks(some)]
     return _arrays.finished(fit, told, int(problem.about))
 
 
@@ -226,14 +239,22 @@ class _Start:
             method = AUGMENTATION if drawn else NORMAL
         return cls(problem, method, x, target, best, most, level is None)
 
-    def remarks(self, theta: Array) -> Iterator[str]:
+    def remarks(self, x: Array) -> Iterator[str]:
         """Remarks on what the method takes for granted.
 
         Parameters
         ----------
-        theta : ndarray of shape (k, d)
-            Draws of the posterior.
+        x : ndarray of shape (k, dim)
+            States of the posterior.
         """
+        if not self.problem.randomised:
+            normal = NormalSums(self.problem, self.level, len(x))
+            least = float(normal.distance(x).min())
+            if least > FAR + np.sqrt(len(self.problem.values)):
+                yield (
+                    f"Releases are {least:.3g} standard deviations of sums and noise from what the "
+                    "model has at any draw: they contradict it, each other, `n` or their mechanism."
+                )
         if self.method == NORMAL and self.skewness > SKEWNESS:
             yield (
                 f"Sums over records have a skewness of about {self.skewness:.2g}, and count as "
@@ -246,6 +267,7 @@ class _Start:
                 "jumps, or `values`, would help."
             )
         if self.problem.records.values is not None:
+            theta, _ = self.problem.split(x)
             missing = 1 - float(self.problem.records.probabilities(theta).sum(axis=1).min())
             if missing > MISSING:
                 yield (
@@ -310,6 +332,8 @@ def _checked(model: Any, releases: Any, n: Any, sample: Any, values: Any) -> Pro
     count = n if isinstance(n, Release) else None
     if count is None:
         checks.at_least("n", n, 1)
+        if n > MOST_N:
+            raise DpmcError(f"`n` must be at most 2**53, got one of {len(str(n))} digits")
     elif count.size != 1 or count.statistic is not None or count.mechanism.name == ANSWERS:
         raise DpmcError("`n` must be an integer, or a release of one number without a statistic")
     columns = None if values is None else _columns(values, model.num_columns)
@@ -319,6 +343,8 @@ def _checked(model: Any, releases: Any, n: Any, sample: Any, values: Any) -> Pro
         None if count is not None else int(n),
         count,
     )
+    if count is not None and "n" in model.names:
+        raise DpmcError("`model` must have no parameter 'n' beside a release of `n`, got one")
     if sample is not None and problem.records.num_uniforms < 1:
         raise DpmcError(
             "`sample` must be a function of the parameters and of one or more uniforms, got one "
@@ -336,7 +362,8 @@ def _check_answers(problem: Problem) -> None:
             "`releases` must be a single one with randomised response, with an integer for `n`"
         )
     value = problem.values
-    whole = value.sum() == problem.num_records or len(value) == 1
+    whole = (value == np.round(value)).all()
+    whole &= value.sum() == problem.num_records or len(value) == 1
     if (value < 0).any() or value.sum() > problem.num_records or not whole:
         raise DpmcError(
             f"`value` must be numbers of answers that add up to n = {problem.num_records}, got "
@@ -345,13 +372,13 @@ def _check_answers(problem: Problem) -> None:
 
 
 def _columns(values: Any, num_columns: int) -> Columns:
-    array = checks.real_numbers(values)
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or array.shape[1] != num_columns or not np.isfinite(array).all():
-        raise DpmcError(
-            f"`values` must be finite numbers of shape (v, {num_columns}), got shape "
-            f"{np.shape(values)}"
-        )
+    given = checks.real_numbers(values)
+    wanted = f"`values` must be finite numbers of shape (v, {num_columns})"
+    if not np.isfinite(given).all():
+        raise DpmcError(f"{wanted}, got others")
+    array = given[:, None] if given.ndim == 1 else given
+    if array.ndim != 2 or array.shape[1] != num_columns or not array.size:
+        raise DpmcError(f"{wanted}, got shape {given.shape}")
     if len(np.unique(array, axis=0)) < len(array):
         raise DpmcError("`values` must be different records, got one twice")
     return tuple(array.T)
@@ -362,7 +389,9 @@ def _joined(releases: Sequence[Release]) -> Callable[..., Array]:
 
     def statistic(*columns: Array) -> Array:
         shape = np.broadcast_shapes(*(one.shape for one in columns))
-        parts: list[Any] = []
+        # Read-only, for functions that would change them.
+        columns = tuple(np.broadcast_to(one, shape) for one in columns)
+        parts: list[Array] = []
         for one in releases:
             assert one.statistic is not None
             try:
@@ -378,17 +407,39 @@ def _joined(releases: Sequence[Release]) -> Callable[..., Array]:
                     f"`statistic` must return {one.size} numbers, as `value` has, got "
                     f"{len(entries)}"
                 )
-            parts += entries
-        return records.stacked(parts, shape)
+            parts += [records.numbers("statistic", entry, shape) for entry in entries]
+        return np.stack(parts, axis=-1)
 
     return statistic
 
 
+def _same(one: Array, other: Array) -> bool:
+    return bool(np.allclose(one, other, rtol=1e-9, atol=0.0, equal_nan=True))
+
+
 def _check_statistic(problem: Problem, x: Array) -> None:
-    """Refuse statistics that their mechanism is not for, at records of the prior."""
+    """Refuse statistics that are no sums or that their mechanism is not for.
+
+    They are tried at records of the prior, a few of them one by one as well.
+    """
     theta, _ = problem.split(x)
-    uniforms = np.random.default_rng(0).random((problem.records.num_uniforms, len(theta), 20))
-    sums = problem.records.sums_of(problem.records.drawn_by(theta)(uniforms))
+    uniforms = np.random.default_rng(0).random((problem.records.num_uniforms, len(theta), TRIED))
+    draw = problem.records.drawn_by(theta)
+    rows = draw(uniforms)
+    sums = problem.records.sums_of(rows)
+    for j in range(TRIED):
+        i = j % len(theta)
+        only = slice(i, i + 1), slice(j, j + 1)
+        row = tuple(one[only] for one in rows)
+        alone = problem.records.drawn_by(theta[only[0]])(uniforms[:, *only])
+        if not all(map(_same, row, alone)):
+            raise DpmcError(f"`sample` {ENTRIES}, got another record when it was made alone")
+        if not _same(sums[only], problem.records.sums_of(row)):
+            raise DpmcError(f"`statistic` {ENTRIES}, got another value of a record by itself")
+    usual = [(np.abs(one) < USUAL) & (np.abs(one) > 1 / USUAL) for one in rows]
+    known = np.all(usual, axis=0) | (problem.records.values is not None)
+    if not np.isfinite(sums[known]).all():
+        raise DpmcError("`statistic` must be finite for each record, got others")
     for place, _, mechanism in problem.each():
         here = sums[..., place]
         if mechanism.on_integers and (here != np.round(here)).any():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import SimpleNamespace
@@ -54,7 +55,10 @@ class Records:
         if self.sample is None:
             return 1
         kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        given = inspect.signature(self.sample).parameters.values()
+        try:
+            given = inspect.signature(self.sample).parameters.values()
+        except ValueError:  # of some functions that are not Python's own
+            return 0
         return sum(one.kind in kinds and one.default is one.empty for one in given) - 1
 
     @cached_property
@@ -107,7 +111,7 @@ class Records:
         """Function that makes columns of records, shape (m, n), of uniforms, shape (k, m, n)."""
         if self.sample is not None:
             given = self.parameters(theta)
-            return lambda uniforms: self._made(given, tuple(uniforms))
+            return lambda uniforms: self._made(given, tuple(uniforms), len(theta))
         assert self.values is not None
         values = self.values
         bounds = np.cumsum(self.weights(theta), axis=1)
@@ -122,19 +126,20 @@ class Records:
 
         return draw
 
-    def _made(self, given: Any, uniforms: Columns) -> Columns:
+    def _made(self, given: Any, uniforms: Columns, chains: int) -> Columns:
         """Columns of `sample` for parameters, shape (m, n)."""
         assert self.sample is not None
         with np.errstate(all="ignore"):
             try:
-                made = self.sample(given, *uniforms)
+                made = self.sample(SimpleNamespace(**vars(given)), *uniforms)
             except Exception as error:  # of the function, whatever it is
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 raise DpmcError(
                     f"`sample` must be a function of the parameters and of uniforms, got {reason}"
                 ) from None
         columns = made if isinstance(made, tuple | list) else (made,)
-        return tuple(np.asarray(one, dtype=float) for one in np.broadcast_arrays(*columns))
+        shape = chains, uniforms[0].shape[-1]
+        return tuple(numbers("sample", one, shape) for one in columns)
 
     def sums_of(self, rows: Columns) -> Array:
         """Statistics of records, shape (..., q)."""
@@ -156,7 +161,7 @@ class Records:
         else:
             uniforms, weights = rule(self.num_uniforms, level)
             statistic = self.sums_of(
-                self._made(self.parameters(theta), tuple(one[None] for one in uniforms))
+                self._made(self.parameters(theta), tuple(one[None] for one in uniforms), len(theta))
             )
             weights = weights[None]
         with np.errstate(all="ignore"):
@@ -210,16 +215,30 @@ def rule(num_uniforms: int, level: int) -> tuple[Array, Array]:
     return ndtr(grid[:, kept]), weights[kept] / weights[kept].sum()
 
 
-def stacked(parts: Sequence[Any], shape: tuple[int, ...]) -> Array:
-    """Numbers of a statistic as the last axis of an array."""
-    columns = [np.broadcast_to(np.asarray(part, dtype=float), shape) for part in parts]
-    return np.stack(columns, axis=-1)
+def numbers(name: str, found: Any, shape: tuple[int, ...]) -> Array:
+    """Numbers that a function of a user returned for records, read-only, in their shape.
+
+    Raises
+    ------
+    DpmcError
+        If they are no real numbers, or as many as records in no way.
+    """
+    array = np.empty(0, dtype=object)
+    with contextlib.suppress(ValueError):  # rows of several lengths
+        array = np.asarray(found)
+    with contextlib.suppress(ValueError):  # of another shape
+        if array.dtype.kind in "biuf" and not np.ma.isMaskedArray(found):
+            return np.broadcast_to(array.astype(np.float64, copy=False), shape)
+    raise DpmcError(
+        f"`{name}` must return real numbers, one for each record, got {type(found).__name__} of "
+        f"{array.dtype} with shape {array.shape} for records of shape {shape}"
+    )
 
 
 def _evaluated(value: Any, inputs: Any) -> Any:
     if isinstance(value, Node):
         (found,) = source.values([value], inputs)
-        return found
+        return np.broadcast_to(found, np.shape(found))  # read-only
     if isinstance(value, tuple):
         return tuple(_evaluated(one, inputs) for one in value)
     return value

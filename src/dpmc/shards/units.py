@@ -73,6 +73,7 @@ def by_person(data: Any, unit: Any, invalid_rows: InvalidRows, name: str = "data
     if of_files or is_lazy(data):
         what = "rows in files" if of_files else "a query"
         raise DpmcError(f"`unit` must be the name of a column of {what}, got other than a text")
+    frames.check_index("unit", unit, name, data)
     dataset = data if isinstance(data, Dataset) else Dataset.of(name, data, invalid_rows)
     whose = column_of(unit)
     return Persons.of(dataset, whose.entries, whose.name)

@@ -34,6 +34,10 @@ class DpmcError(ValueError):
     spent: Guarantee | None = None
     ledger: tuple[tuple[str, int], ...] = ()
 
+    def __init__(self, message: str) -> None:
+        # What was passed may be shown in several lines, as arrays are.
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))
+
 
 class MemoryLimitError(DpmcError):
     """Memory that this machine does not have; nothing was begun."""

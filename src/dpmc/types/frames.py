@@ -120,6 +120,26 @@ def column(frame: Any, name: str) -> Any:
     return _at(frame, [str(label) for label in labels(frame)].index(name))
 
 
+def check_index(name: str, given: Any, what: str, rows: Any) -> None:
+    """Refuse an argument beside rows that has labels of rows, but others.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : array_like or Series
+    what : str
+        Name of the rows.
+    rows : array_like or data frame
+    """
+    indexes: list[Any] = [getattr(part, "index", None) for part in (rows, given)]
+    if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
+        raise DpmcError(
+            f"`{name}` must have the index of `{what}`, label for label, got another: align them, "
+            f"or give {name}.to_numpy() to go by the order of rows"
+        )
+
+
 def is_categorical(column: Any) -> bool:
     """Whether a column is declared to hold categories."""
     import narwhals.stable.v2 as nw
