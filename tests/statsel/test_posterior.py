@@ -174,7 +174,7 @@ def test_a_likelihood_does_not_depend_on_what_was_asked_before(statistic):
     thetas = np.array([0.1, 2.0, 7.0, 15.0])
     found = []
     for turned in (thetas, thetas[::-1]):
-        quadrature._order_table.cache_clear()
+        quadrature.order_table._table.cache_clear()
         of = [
             quadrature.likelihood(
                 targets.target(VARIANCE, chosen, made, y, 30, 5.0, (0.0, 20.0), 1e-4)

@@ -35,8 +35,6 @@ class Params:
         is infinite, from ``-prior_high``.
     delta : float, optional
         Asked for, of mechanisms that depend on it.
-    num_data_sets : int
-        See :func:`dpmc.statsel.posterior.quadrature.likelihood`.
     num_lags : int
         Of a table of autocorrelations by lag; 0 for one of times.
     num_chains : int
@@ -46,13 +44,11 @@ class Params:
     mechanism: str
     prior_high: float = 100.0
     delta: float | None = None
-    num_data_sets: int = 2000
     num_lags: int = 0
     num_chains: int = 1
 
     def __post_init__(self) -> None:
         checks.positive("prior_high", self.prior_high)
-        checks.at_least("num_data_sets", self.num_data_sets, 2)
         checks.at_least("num_lags", self.num_lags, 0)
         checks.at_least("num_chains", self.num_chains, 1)
 

@@ -77,8 +77,7 @@ def _rows(module: Any, point: StudyPoint, replicate: int) -> Iterator[dict[str, 
     observed = _statsel.observe(point, study, replicate)
 
     def moments() -> tuple[float, float]:
-        likelihood = quadrature.likelihood(observed.target, study.num_data_sets)
-        known = quadrature.quadrature(observed.target, likelihood)
+        known = quadrature.quadrature(observed.target)
         return known.mean, known.sd
 
     key = canonical(point)
