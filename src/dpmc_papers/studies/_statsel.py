@@ -10,6 +10,8 @@ from dpmc import checks, registry
 from dpmc.numerics.source_digest import canonical
 from dpmc.rng import stream
 from dpmc.statsel import lookup, releases, targets
+from dpmc.statsel.posterior import order_table, quadrature
+from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import DpmcError, check_epsilon
@@ -19,6 +21,8 @@ from dpmc_papers.data import population_rows
 from dpmc_papers.studies import _tables
 
 KIND = "statsel_posterior"
+# Quadrature nodes of an order statistic with constant noise: as many as published results have.
+RANK_NODES = 2000
 # Keys of a point that say what is released and concluded; others are parameters of the method.
 RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound", "prior_high")
 
@@ -138,6 +142,13 @@ def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:
         population, statistic, mechanism, released.y, released.n, epsilon, prior, params.delta
     )
     return Observed(target, released, chosen.theta, released.n)
+
+
+def reference(target: PosteriorTarget) -> QuadraturePosterior:
+    """Posterior of a target by quadrature."""
+    constant = target.order is not None and target.order.alpha == 0
+    num = RANK_NODES if constant else order_table.DATA_SETS
+    return quadrature.quadrature(target, quadrature.likelihood(target, num))
 
 
 def columns(point: StudyPoint, observed: Observed, params: Params, replicate: int) -> Any:

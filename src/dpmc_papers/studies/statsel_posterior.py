@@ -80,7 +80,7 @@ def run(
 def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:
     params: Params = _statsel.study_params(point)
     observed = _statsel.observe(point, params, replicate)
-    known = quadrature.quadrature(observed.target)
+    known = _statsel.reference(observed.target)
     found = {
         **_statsel.columns(point, observed, params, replicate),
         "released": float(np.mean(observed.released.y)),
