@@ -12,7 +12,8 @@ from scipy import integrate, stats
 
 import dpmc.statsel as selection
 from dpmc.statsel import targets
-from dpmc.statsel.posterior import quadrature
+from dpmc.statsel.order_draws import Order
+from dpmc.statsel.posterior import order_proposal, quadrature
 from dpmc.statsel.targets import ThetaPrior
 from dpmc.types import DpmcError
 
@@ -28,6 +29,30 @@ def test_panels_integrate_distributions_of_any_width():
         np.testing.assert_allclose(found.density, distribution.pdf(found.theta), atol=1e-7 / sd)
     found = quadrature.integrate(lambda t: -t / 0.05, 0.0, 1000.0)
     assert (found.mean, found.sd) == pytest.approx((0.05, 0.05), rel=1e-8)
+
+
+def test_quantiles_of_a_posterior_are_those_of_its_distribution():
+    found = quadrature.integrate(lambda t: -0.5 * ((t - 5) / 0.3) ** 2, 0.0, 10.0)
+    ends = stats.norm(5, 0.3).ppf(quadrature.TAILS)
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=0.01 * 0.3)
+
+
+def test_wide_gaps_are_weighted_by_how_often_they_occur():
+    """Of 16,384 data sets of a middle, a lowest and a highest rank: weights have mean 1, and the
+    uniform of the rank and the gaps have their means, within 5 standard errors."""
+    for rank in (1, 8, 15):
+        order = Order(0, 15, rank, 0, (-1.0, 1.0), -1.0, 1.0, 0.1, 1.0, math.nan)
+        rng = np.random.default_rng(rank)
+        sets = order_proposal.draw(order, 2**14, 16, np.uint64(1), rng)
+        weights, gaps = np.exp(sets.log_weights), sets.exponentials.near
+        columns = [np.ones(2**14), sets.centres[:, 0] / (rank / 16)]
+        columns += [gap for gap in gaps.T if not np.isnan(gap).any()]
+        for column in columns:
+            terms = weights * column
+            assert abs(terms.mean() - 1) < 5 * terms.std() / math.sqrt(terms.size)
+        assert sets.centres.sum(axis=1) == pytest.approx(1)
+        # Without weights they would be off.
+        assert np.nanmean(gaps) > 1.1
 
 
 def test_an_infinite_prior_is_followed_as_far_as_there_is_mass():
@@ -174,7 +199,7 @@ def test_a_likelihood_does_not_depend_on_what_was_asked_before(statistic):
     thetas = np.array([0.1, 2.0, 7.0, 15.0])
     found = []
     for turned in (thetas, thetas[::-1]):
-        quadrature._order_table.cache_clear()
+        quadrature.order_table._table.cache_clear()
         of = [
             quadrature.likelihood(
                 targets.target(VARIANCE, chosen, made, y, 30, 5.0, (0.0, 20.0), 1e-4)

@@ -22,7 +22,7 @@ from dpmc.numerics.compiled import njit
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError
+from dpmc.types import DpmcError
 
 # Distributions of sorted base variables; folded ones are absolute values.
 BASE_DISTRIBUTIONS = ("normal", "folded_normal", "symmetric", "unit")
@@ -178,14 +178,25 @@ def next_exponential(rng: Any, i: int, rank: int) -> float:
     return float(rng.standard_exponential())
 
 
+class Exponentials(NamedTuple):
+    """Exponentials by which the ranks of N data sets are drawn."""
+
+    key: Any  # uint64: of all ranks but the near ones
+    first: int  # the lowest near rank
+    near: Any  # (N, k): of k ranks from the first one on
+
+
 @compiled
-def exponential_of(key: Any, i: int, rank: int) -> float:
+def exponential_of(drawn: Any, i: int, rank: int) -> float:
     """Exponential of a rank of data set i, the same whenever it is asked for.
 
-    The bits are those of SplitMix64 (Steele, Lea and Flood 2014) at a place of their own.
+    The bits of ranks that are not near are those of SplitMix64 (Steele, Lea and Flood 2014) at a
+    place of their own.
     """
+    if 0 <= rank - drawn.first < drawn.near.shape[1]:
+        return float(drawn.near[i, rank - drawn.first])
     place = (np.uint64(i) << np.uint64(32)) + np.uint64(rank)
-    word = key + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    word = drawn.key + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(31)
@@ -310,19 +321,10 @@ def make_fill(generate: Any, transform: Any) -> Any:
     released_at = make_released_at(generate, transform, exponential_of)
 
     @compiled
-    def fill(order: Any, particles: Any, theta: float, key: Any, out: Any) -> None:
+    def fill(order: Any, particles: Any, theta: float, drawn: Any, out: Any) -> None:
         """Write order statistics and scales of all data sets to `out`, shape (2, N)."""
         for i in range(out.shape[1]):
-            value, scale = released_at(order, particles, i, theta, key)
+            value, scale = released_at(order, particles, i, theta, drawn)
             out[0, i], out[1, i] = value, scale
 
     return fill
-
-
-def centres(order: Order, num: int) -> Array:
-    """Middles of `num` strata of the uniform of the released rank, shape (num, 2)."""
-    from scipy.special import betaincinv
-
-    share = (np.arange(num) + 0.5) / num
-    a, b = order.rank, order.num + 1 - order.rank
-    return np.column_stack([betaincinv(a, b, share), betaincinv(b, a, 1 - share)])

@@ -17,7 +17,7 @@ from dpmc.progress import silent
 from dpmc.rng import stream
 from dpmc.statsel import targets
 from dpmc.statsel.chains import driver
-from dpmc.statsel.posterior import quadrature
+from dpmc.statsel.posterior import order_table, quadrature
 from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
@@ -156,7 +156,7 @@ def reference(
     released: Release,
     *,
     prior: ThetaPrior | tuple[float, float],
-    num_data_sets: int = quadrature.DATA_SETS,
+    num_data_sets: int = order_table.DATA_SETS,
 ) -> QuadraturePosterior:
     """Posterior of theta by quadrature.
 
@@ -168,7 +168,7 @@ def reference(
         Two numbers are the uniform distribution between them.
     num_data_sets : int
         Number of simulated data sets for the distribution of an order statistic with smooth
-        sensitivity.
+        sensitivity, at least 32. The ``errors`` of the posterior fall with its square root.
 
     Raises
     ------
@@ -186,6 +186,7 @@ def reference(
     >>> 0.5 < reference(released, prior=(0.0, 100.0)).mean < 8
     True
     """
+    checks.at_least("num_data_sets", num_data_sets, 2 * order_table.BLOCKS)
     target = _target(released, prior)
     return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))
 

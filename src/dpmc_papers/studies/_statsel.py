@@ -10,6 +10,8 @@ from dpmc import checks, registry
 from dpmc.numerics.source_digest import canonical
 from dpmc.rng import stream
 from dpmc.statsel import lookup, releases, targets
+from dpmc.statsel.posterior import order_table, quadrature
+from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import DpmcError, check_epsilon
@@ -19,6 +21,8 @@ from dpmc_papers.data import population_rows
 from dpmc_papers.studies import _tables
 
 KIND = "statsel_posterior"
+# Quadrature nodes of an order statistic with constant noise: as many as published results have.
+RANK_NODES = 2000
 # Keys of a point that say what is released and concluded; others are parameters of the method.
 RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound", "prior_high")
 
@@ -35,8 +39,6 @@ class Params:
         is infinite, from ``-prior_high``.
     delta : float, optional
         Asked for, of mechanisms that depend on it.
-    num_data_sets : int
-        See :func:`dpmc.statsel.posterior.quadrature.likelihood`.
     num_lags : int
         Of a table of autocorrelations by lag; 0 for one of times.
     num_chains : int
@@ -46,13 +48,11 @@ class Params:
     mechanism: str
     prior_high: float = 100.0
     delta: float | None = None
-    num_data_sets: int = 2000
     num_lags: int = 0
     num_chains: int = 1
 
     def __post_init__(self) -> None:
         checks.positive("prior_high", self.prior_high)
-        checks.at_least("num_data_sets", self.num_data_sets, 2)
         checks.at_least("num_lags", self.num_lags, 0)
         checks.at_least("num_chains", self.num_chains, 1)
 
@@ -142,6 +142,13 @@ def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:
         population, statistic, mechanism, released.y, released.n, epsilon, prior, params.delta
     )
     return Observed(target, released, chosen.theta, released.n)
+
+
+def reference(target: PosteriorTarget) -> QuadraturePosterior:
+    """Posterior of a target by quadrature."""
+    constant = target.order is not None and target.order.alpha == 0
+    num = RANK_NODES if constant else order_table.DATA_SETS
+    return quadrature.quadrature(target, quadrature.likelihood(target, num))
 
 
 def columns(point: StudyPoint, observed: Observed, params: Params, replicate: int) -> Any:

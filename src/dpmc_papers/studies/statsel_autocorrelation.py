@@ -15,7 +15,6 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel.chains import driver
 from dpmc.statsel.chains.driver import ChainDraws
-from dpmc.statsel.posterior import quadrature
 from dpmc.types import Dataset, DpmcError
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _statsel, _tables
@@ -77,8 +76,7 @@ def _rows(module: Any, point: StudyPoint, replicate: int) -> Iterator[dict[str, 
     observed = _statsel.observe(point, study, replicate)
 
     def moments() -> tuple[float, float]:
-        likelihood = quadrature.likelihood(observed.target, study.num_data_sets)
-        known = quadrature.quadrature(observed.target, likelihood)
+        known = _statsel.reference(observed.target)
         return known.mean, known.sd
 
     key = canonical(point)

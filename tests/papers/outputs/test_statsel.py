@@ -39,9 +39,13 @@ POSTERIOR = {
     "statistic": "str",
     "theta": "float64",
     "estimate": "float64",
+    "estimate_sd": "float64",
+    "estimate_high": "float64",
     "squared_error": "float64",
     "reference_mean": "float64",
     "reference_sd": "float64",
+    "reference_high": "float64",
+    "reference_sd_error": "float64",
     "reference_squared_error": "float64",
     "acceptance_rate": "float64",
     "iac": "float64",
@@ -203,6 +207,7 @@ def posterior_rows():
             "epsilon": epsilon, "theta": 2.0, "guarantee_epsilon": epsilon,
             "guarantee_delta": 0.01 * epsilon, "guarantee_accountant": "gaussian",
             "point": f"eps={epsilon:g}", "reference_mean": 2.0, "reference_sd": 0.5,
+            "reference_high": 4.0, "reference_sd_error": 0.01,
         }  # fmt: skip
         chain = {"acceptance_rate": 0.3, "iac": 8.0, "num_iterations": 1000}
         for method, factors in (("mh", (0.5, 1.0, 1.5)), ("quadrature", np.linspace(0.5, 1.5, 11))):
@@ -212,6 +217,8 @@ def posterior_rows():
                 found = {
                     "estimate": 2.0 + 0.05 * (1 + 0.2 * (factor - 1)),
                     "squared_error": 1.1 * level * factor,
+                    "estimate_sd": 0.4 * factor,
+                    "estimate_high": 3.0 * factor,
                     **chain,
                 }
                 rows.append({**base, **named, **exact, **(found if method == "mh" else {})})
@@ -277,12 +284,18 @@ def test_table_of_errors_keeps_chains_and_quadrature_apart(posterior):
     assert chain["mse"] == pytest.approx(1.1 * 0.08)
     assert chain["mse_quadrature"] == pytest.approx(0.08)
     assert chain["gap_in_sd"] == pytest.approx(0.1, rel=0.02)
+    assert chain["sd_ratio"] == pytest.approx(0.4 / 0.5)
+    assert chain["high_ratio"] == pytest.approx(3.0 / 4.0)
+    assert chain["sd_error"] == pytest.approx(0.02)
+    # Runs of before have no error of a quantile.
+    assert math.isnan(chain["high_error"])
     assert (chain["runs"], chain["guarantee_epsilon"]) == (3, 5)
     assert chain["guarantee_delta"] == pytest.approx(0.05)
     exact = found.loc["abs_2", "quadrature"]
     assert exact["mse"] == pytest.approx(0.08)
     assert exact["runs"] == 11
     assert math.isnan(exact["gap_in_sd"])
+    assert math.isnan(exact["sd_ratio"])
 
 
 def test_tables_behind_figures_tell_errors_and_leads(posterior):

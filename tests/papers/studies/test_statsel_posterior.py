@@ -78,6 +78,23 @@ def test_methods_share_releases_and_statistics_share_records():
     assert two == pytest.approx((rows.x**2).mean(), abs=1e-4)
 
 
+def test_a_reference_has_its_monte_carlo_error_beside_it():
+    points = [{"statistic": "median", "theta": 1, "epsilon": 5.0}]
+    found = {
+        mechanism: statsel_posterior.run(
+            settings("quadrature", mechanism, points, delta=1e-4), None, [0]
+        ).iloc[0]
+        for mechanism in ("smooth_laplace", "laplace")
+    }
+    numbers = ("mean", "sd", "low", "high")
+    for name in numbers:
+        simulated = found["smooth_laplace"]
+        relative = simulated[f"reference_{name}_error"] / simulated[f"reference_{name}"]
+        assert 1e-4 < relative < 0.02
+        assert found["laplace"][f"reference_{name}_error"] == 0  # by quadrature alone
+    assert simulated["reference_low"] < simulated["reference_mean"] < simulated["reference_high"]
+
+
 def test_records_released_one_by_one():
     given = settings(
         "sequential", "per_record_laplace", POINTS[1:], num_iterations=200, num_particles=3

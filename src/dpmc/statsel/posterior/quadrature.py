@@ -11,22 +11,22 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmc.numerics.compiled import assemble
-from dpmc.rng import stream
 from dpmc.statsel import moments
-from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
+from dpmc.statsel.posterior import order_table
 from dpmc.statsel.posterior.likelihoods import (
     DENSITIES,
     NoisyMean,
     log_likelihoods,
     make_fill_likelihood,
 )
+from dpmc.statsel.posterior.order_table import DATA_SETS, OrderLikelihood
 from dpmc.statsel.targets import PosteriorTarget
-from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError
 
 Likelihood = Callable[[Array], Array]
@@ -43,10 +43,20 @@ DEPTH = 48
 PANELS = 8
 # Powers of two up to which an infinite interval is followed.
 DOUBLINGS = 240
-# Data sets that stand for the distribution of an order statistic with its smooth sensitivity.
-DATA_SETS = 4000
-# Values of theta whose data sets are remembered.
-MOST_POINTS = 2000
+# Posterior probabilities below the two quantiles of a summary.
+TAILS = (0.005, 0.995)
+
+
+class Summary(NamedTuple):
+    """Numbers that describe a posterior, or the error of each."""
+
+    mean: float
+    sd: float
+    low: float  # 0.5 % quantile
+    high: float  # 99.5 % quantile
+
+
+EXACT = Summary(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,10 @@ class QuadraturePosterior:
         Posterior mean and standard deviation.
     weights : ndarray of shape (m,)
         Of the nodes, for integrals over theta.
+    low, high : float
+        Posterior quantiles at 0.5 % and 99.5 %.
+    errors : Summary
+        Monte Carlo standard errors of mean, sd, low and high: 0 where nothing is simulated.
     """
 
     theta: Array
@@ -70,6 +84,9 @@ class QuadraturePosterior:
     mean: float
     sd: float
     weights: Array
+    low: float
+    high: float
+    errors: Summary = EXACT
 
 
 def likelihood(
@@ -78,13 +95,13 @@ def likelihood(
     """Log-likelihood as a function of theta, shape (m,) to (m,).
 
     `num_data_sets`: of an order statistic with smooth sensitivity: simulated data sets, the same at
-    every theta and for every release, stratified by the uniform of the released rank. With constant
-    noise they are quadrature nodes of that uniform. `seed`: of these data sets.
+    every theta and for every release. With constant noise they are quadrature nodes of the uniform
+    of the released rank. `seed`: of these data sets.
     """
     if target.shape == "records":
         return functools.partial(log_likelihoods, target)
     if target.shape == "order":
-        return order_table(target, num_data_sets, seed).likelihood(target.y)
+        return order_table.likelihood(target, num_data_sets, seed)
     return functools.partial(_mean_likelihood, target)
 
 
@@ -101,7 +118,10 @@ def quadrature(
         return target.prior.log_densities(theta) + function(theta)
 
     low, high = finite_interval(log_density, target.prior.low, target.prior.high)
-    return integrate(log_density, low, high)
+    posterior = integrate(log_density, low, high)
+    if isinstance(function, OrderLikelihood) and function.simulated:
+        return replace(posterior, errors=_errors(posterior, function))
+    return posterior
 
 
 def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
@@ -149,9 +169,26 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
     nodes, shares = np.concatenate(theta)[place], np.concatenate(weights)[place]
     relative = np.exp(np.concatenate(values)[place] - top)
     density = relative / np.sum(shares * relative)
-    mean = float(np.sum(shares * density * nodes))
-    variance = float(np.sum(shares * density * (nodes - mean) ** 2))
-    return QuadraturePosterior(nodes, density, mean, math.sqrt(variance), shares)
+    mean, sd, lower, upper = summary(nodes, shares * density)
+    return QuadraturePosterior(nodes, density, mean, sd, shares, lower, upper)
+
+
+def summary(theta: Array, masses: Array) -> Summary:
+    """Summary of a distribution of these masses, shape (m,), at these nodes, ascending."""
+    mean = float(np.sum(masses * theta))
+    variance = float(np.sum(masses * (theta - mean) ** 2))
+    # Half of the mass of a node lies below it.
+    below = np.cumsum(masses) - masses / 2
+    low, high = np.interp(TAILS, below, theta)
+    return Summary(mean, math.sqrt(variance), float(low), float(high))
+
+
+def _errors(posterior: QuadraturePosterior, likelihood: OrderLikelihood) -> Summary:
+    """Standard errors by the jackknife over blocks of data sets."""
+    masses = posterior.weights * posterior.density * likelihood.without_blocks(posterior.theta)
+    masses /= masses.sum(axis=1, keepdims=True)
+    found = np.array([summary(posterior.theta, row) for row in masses])
+    return Summary(*(found.std(axis=0) * math.sqrt(len(found) - 1)).tolist())
 
 
 def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[float, float]:
@@ -204,76 +241,3 @@ def _mean_likelihood(target: PosteriorTarget, theta: Array) -> Array:
     released = NoisyMean(target.y, target.scale, float(target.num_rows))
     fill(released, np.ascontiguousarray(theta, np.float64), out)
     return out
-
-
-class OrderTable:
-    """Released order statistics and noise scales of the same data sets at every theta.
-
-    Parameters
-    ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    order : Order
-        The order statistic and its noise.
-    num_data_sets : int
-        Simulated data sets, stratified by the uniform of the released rank.
-    seed : int
-        Of these data sets.
-    """
-
-    def __init__(
-        self,
-        population: Population,
-        statistic: Statistic,
-        order: Order,
-        num_data_sets: int,
-        seed: int,
-    ) -> None:
-        self._order = order
-        rng = stream(seed, "reference", "order statistic", order.num, order.rank)
-        self._key = np.uint64(rng.integers(2**63))
-        self._particles = Particles.of(num_data_sets, order.num)
-        stratify(order, self._particles, centres(order, num_data_sets))
-        self._fill = assemble(make_fill, population.generate, statistic.transform)
-        self._cache: dict[float, tuple[Array, Array]] = {}
-
-    def at(self, theta: float) -> tuple[Array, Array]:
-        """Order statistics and the scales at theta, shape (num_data_sets,) each."""
-        if theta not in self._cache:
-            if len(self._cache) >= MOST_POINTS:
-                self._cache.clear()
-            out = np.empty((2, len(self._particles.lower)))
-            self._fill(self._order, self._particles, theta, self._key, out)
-            self._cache[theta] = out[0], out[1]
-        return self._cache[theta]
-
-    def likelihood(self, y: float) -> Likelihood:
-        """Log-likelihood of `y` as a function of theta."""
-
-        def log_likelihood(theta: Array) -> Array:
-            return np.array([self._log_mean(y, value) for value in theta.tolist()])
-
-        return log_likelihood
-
-    def _log_mean(self, y: float, theta: float) -> float:
-        values, scales = self.at(theta)
-        logs = -np.abs(y - values) / scales - np.log(2 * scales)
-        top = logs.max()
-        return float(top + math.log(np.mean(np.exp(logs - top))))
-
-
-def order_table(
-    target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0
-) -> OrderTable:
-    """Table of a target, the same for all releases from the same place."""
-    assert target.order is not None
-    return _order_table(target.population, target.statistic, target.order, num_data_sets, seed)
-
-
-@functools.lru_cache(maxsize=8)
-def _order_table(
-    population: Population, statistic: Statistic, order: Order, num_data_sets: int, seed: int
-) -> OrderTable:
-    return OrderTable(population, statistic, order, num_data_sets, seed)
