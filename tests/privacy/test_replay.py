@@ -130,12 +130,13 @@ def automatic(rows: Callable[[Any], Any] = lambda x: x) -> Way:
     return Way(run, pairs, frozenset(AUTOMATIC - {"curvatures_beyond", "curvature_sum"}))
 
 
-def regressed(likelihood: str) -> Way:
+def regressed(likelihood: str, covariance: str = "auto") -> Way:
     def run(rows: Any, seed: int | None) -> Any:
         return dpmc.regression(
             rows[:, :-1],
             rows[:, -1],
             likelihood=likelihood,
+            covariance=covariance,
             epsilon=EPSILON,
             delta=DELTA,
             num_chains=1,
@@ -147,9 +148,12 @@ def regressed(likelihood: str) -> Way:
 
     x = near(300, 1)
     means = 0.5 + x[:, 0]
-    y = {"logistic": means > 0, "poisson": np.rint(np.exp(np.minimum(means, 2)))}
+    counts, sizes = np.rint(np.exp(np.minimum(means, 2))), np.exp(means / 2)
+    y = {"logistic": means > 0, "poisson": counts, "negative_binomial": counts, "gamma": sizes}
     rows = np.column_stack([x, y.get(likelihood, means + 0.3 * near(300, 3)[:, 0])])
-    low, high = {"logistic": (0.0, 1.0), "poisson": (0.0, 1e6)}.get(likelihood, (-1e6, 1e6))
+    ends = {"logistic": (0.0, 1.0), "gamma": (1e-6, 1e6)}
+    ends |= dict.fromkeys(("poisson", "negative_binomial"), (0.0, 1e6))
+    low, high = ends.get(likelihood, (-1e6, 1e6))
     one, other, far, third = with_last(rows, (3.0, low), (3.0, high), (1e4, high), (-1e4, high))
     return Way(run, [(one, other), (far, third)])
 
@@ -218,6 +222,11 @@ WAYS: dict[str, Callable[[], Way]] = {
     "federation, secure": functools.partial(federated, "secure", colluding=1),
     "federation, local": functools.partial(federated, "local"),
     **{f"regression, {one}": functools.partial(regressed, one) for one in regression.MODELS},
+    "regression, negative_binomial": functools.partial(regressed, "negative_binomial"),
+    **{
+        f"regression, {one}, robust": functools.partial(regressed, one, "robust")
+        for one in ("logistic", "gamma")
+    },
     **{
         f"linear_regression, {one}": functools.partial(linear, one)
         for one in linear_regression.METHODS
