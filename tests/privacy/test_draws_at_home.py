@@ -176,7 +176,7 @@ ELSEWHERE = {
         dpmc_league/measures.py::sliced_wasserstein standard_normal
         dpmc_league/references.py::make permutation
         dpmc_league/table.py::_key integers
-        dpmc/statsel/posterior/quadrature.py::OrderTable.__init__ integers
+        dpmc/statsel/posterior/order_table.py::OrderTable.__init__ integers
         dpmc_papers/studies/_league.py::terms integers
         dpmc_papers/studies/league_price.py::run.row integers
     """,
