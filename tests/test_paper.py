@@ -10,14 +10,13 @@ import yaml
 ROOT = Path(__file__).parents[1]
 _, HEAD, BODY = (ROOT / "paper/paper.md").read_text(encoding="utf-8").split("---\n", 2)
 BIBLIOGRAPHY = (ROOT / "paper/paper.bib").read_text(encoding="utf-8")
-# Of the Journal of Open Source Software, in its order.
+# Of the Journal of Open Source Software, in its order; authors add their disclosures.
 SECTIONS = [
     "Summary",
     "Statement of need",
     "State of the field",
     "Software design",
     "Research impact statement",
-    "AI usage disclosure",
     "Acknowledgements",
     "References",
 ]

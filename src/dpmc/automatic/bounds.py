@@ -133,7 +133,7 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
 
 
 def is_least(found: Bounds) -> bool:
-    """Whether the first search found next to no row that contributes anything."""
+    """True if the first search found next to no row that contributes anything."""
     return found.gradient <= 2 * WIDEST / 2.0**FIRST_BISECTIONS - WIDEST
 
 

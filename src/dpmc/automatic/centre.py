@@ -300,7 +300,7 @@ class _Search:
         )
 
     def _unsettled(self, left: float, most: float) -> bool:
-        """Whether the last gradient would be used over too long a distance.
+        """True if the last gradient would be used over too long a distance.
 
         Over it the curvature is known up to its noise and changes, as `knowledge.combine` has it.
         """

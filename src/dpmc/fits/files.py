@@ -137,8 +137,7 @@ def load(path: Path) -> dict[str, Any]:
         for name in table.column_names
         if name.startswith("info.")
     }
-    # Files of before have the noise in the plan.
-    guarantee = {"noise": rest["plan"].pop("noise", ""), **rest["guarantee"]}
+    guarantee = rest["guarantee"]
     guarantee["outside"] = tuple(guarantee["outside"])
     return {
         "draws": draws,

@@ -372,9 +372,7 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         draws = np.empty(shape)
         for k in range(shape[2]):
             draws[:, :, k] = grid[f"theta_{k}"]
-    # Files of before have the noise in the plan.
-    guarantee = {"noise": head["plan"].pop("noise", ""), **head["guarantee"]}
-    guarantee["outside"] = tuple(guarantee["outside"])
+    guarantee = {**head["guarantee"], "outside": tuple(head["guarantee"]["outside"])}
     return Fit(
         draws=draws,
         info={

@@ -76,7 +76,7 @@ class Observed:
     inferred: Callable[[Array], Array]
 
     def times(self, factor: float) -> Observed:
-        """What was released of this log-likelihood times a factor."""
+        """Releases of this log-likelihood times a factor."""
         robust = None if self.robust is None else factor**2 * self.robust
         return replace(
             self,
@@ -89,7 +89,7 @@ class Observed:
         )
 
     def of_more(self, factor: float) -> Observed:
-        """What the likelihood of more rows is, of which these are drawn at random."""
+        """Likelihood of more rows, of which these are drawn at random."""
         scaled = self.times(factor)
         sampled = (factor - 1) * self.share * float(np.trace(scaled.curvature)) / len(self.point)
         return replace(scaled, noise=math.sqrt(scaled.noise**2 + sampled))

@@ -75,7 +75,7 @@ class Judged:
 
 
 def remarks(judged: Judged) -> Iterator[str]:
-    """What is wrong with a fit, a remark each."""
+    """Remarks on what is wrong with a fit."""
     yield from _units(judged)
     yield from _columns(judged)
     yield from _budget(judged)
@@ -119,21 +119,15 @@ def _columns(judged: Judged) -> Iterator[str]:
         rare |= set(names) if len(names) == 1 else set()
     few = [name for name, open_ in zip(columns, width > UNKNOWN, strict=True) if open_]
     few = [name for name in few if name in rare]
-    levels = [name for name in few if name.endswith("]") and "(" not in name]
-    if levels:
-        yield (
-            f"As far as noise shows, too few rows have the level of {_listed(levels)}: what is "
-            "said of its effect is the prior's. A larger epsilon or more rows help."
-        )
-    few = [name for name in few if name not in levels]
     if few:
         yield (
             f"As far as noise shows, {_listed(few)} differ{'s' * (len(few) == 1)} between too "
-            "few rows to be of use: what is said of it is the prior's. Leave out what is constant; "
-            "for what is rare a larger epsilon or more rows help."
+            "few rows to be of use: what is said of it is the prior's. For what is rare, as a "
+            "level that hardly any row has, a larger epsilon or more rows help; leave out what is "
+            "constant."
         )
     for names in alike:
-        if not set(names) <= {*few, *levels}:
+        if not set(names) <= set(few):
             yield (
                 f"As far as noise shows, {_listed(names)} can be told from each other by no row: "
                 "they are collinear, and the prior shares out their slopes. "

@@ -230,7 +230,7 @@ def search(
     prior_mean: Array | None = None,
     rows_of: tuple[Array, Counted, float] | None = None,
 ) -> tuple[Found, Frame, Units, Normal]:
-    """What a search finds: all that is computed from rows and not released by others.
+    """Outcome of a search: all that is computed from rows and not released by others.
 
     `rows_of` is what `rows_counted` gives, where rows are counted already.
     """
