@@ -200,7 +200,7 @@ def _search(
     mean, covariance = NoiseAware.of(centre, prior).approximation()
     values, vectors = np.linalg.eigh(covariance)
     normal = streams.chain.standard_normal(len(mean))
-    start = mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * normal)
+    start = mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * (vectors.T @ normal))
     variance = centre.gradient_noise**2
     return _Place(centre.theta, centre.basis, centre.gradient_bound, mean, variance, start)
 

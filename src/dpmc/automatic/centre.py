@@ -431,7 +431,8 @@ class _Search:
         precision = self.basis.T @ self.prior.precision @ self.basis
         values, vectors = np.linalg.eigh(self.curvature.for_steps() + precision)
         values = np.maximum(values, ROUNDING * values.max())
-        self.basis = self.basis @ (vectors / np.sqrt(values))
+        # The symmetric root, which no sign and order of eigenvectors changes.
+        self.basis = self.basis @ (vectors / np.sqrt(values) @ vectors.T)
         self.bounds = found.rescaled(math.log2(float(np.median(values))))
 
     def _note(self, cost: float) -> None:

@@ -132,7 +132,7 @@ class NoiseAware:
         """
         mean, covariance = self.approximation()
         values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
         out, accepted = np.empty((num_chains, num_draws, len(mean))), 0
         for chain in range(num_chains):
             normal = rng.standard_normal((num_draws + 1, len(mean)))

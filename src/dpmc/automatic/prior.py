@@ -86,7 +86,7 @@ class Prior:
         deviations = np.full(self.dim, FLAT_SPREAD)
         proper = values > 1e-12
         deviations[proper] = values[proper] ** -0.5
-        basis: Array = vectors * deviations
+        basis: Array = vectors * deviations @ vectors.T
         return basis
 
 
