@@ -14,6 +14,7 @@ import pytest
 from scipy import special, stats
 
 from dpmc.mcmc import barker_correction
+from dpmc.models import logistic
 from dpmc.rng import stream
 
 
@@ -262,3 +263,25 @@ def test_the_bias_of_clipping_is_one_of_skewness(rows, bound, expected):
     assert found["shift"] == pytest.approx(expected[1], abs=0.01)
     assert found["spread"] == pytest.approx(expected[2], abs=0.01)
     assert found["distance"] == pytest.approx(expected[3], abs=0.01)
+
+
+def test_ratios_of_logistic_regression_are_bounded_by_the_distance_moved():
+    """|r(theta, theta')| <= L |theta - theta'| with L the largest feature; the limit is met."""
+    model = logistic.build(logistic.Params(3, row_norm=2.0))
+    rng = stream(6, "bound")
+    rows = rng.standard_normal((200, 3))
+    rows *= 2 / np.linalg.norm(rows, axis=1, keepdims=True)
+    first = 5 * rng.standard_normal((200, 3))
+    first[0] = -20 * rows[0]  # where the gradient is the row
+    second = first + 0.1 * rng.standard_normal((200, 3))
+    second[0] = first[0] + 0.1 * rows[0]
+    ratios = np.array(
+        [
+            model.log_likelihood(tuple(after), tuple(row))
+            - model.log_likelihood(tuple(before), tuple(row))
+            for before, after, row in zip(first, second, rows, strict=True)
+        ]
+    )
+    share = np.abs(ratios) / (model.lipschitz * np.linalg.norm(second - first, axis=1))
+    assert (share < 1 + 1e-9).all()
+    assert share[0] == pytest.approx(1)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from dpmc.diagnostics.mmd import squared_mmd
+from dpmc.diagnostics.mmd import squared_mmd, within_width
 from dpmc.mcmc import moves
 from dpmc.models import circle
 from dpmc.rng import stream
@@ -245,3 +245,26 @@ def test_algorithms_and_models_share_their_random_numbers():
     assert len({seed(a, "circle", 0.75, 7) for a in algorithms}) == 1
     # The clipping study: HMC and RWMH at bound 10, where the text ends in "10.0".
     assert seed("hmc", "", 10.0, 3) == seed("rwmh", "", 10.0, 3)
+
+
+def test_a_kernel_of_width_1_sees_errors_of_the_mean_above_all():
+    """A posterior of 100,000 rows is far narrower than 1: its scale is then hardly looked at.
+
+    The mean is off by one deviation, or the deviation is twice too large. The first counts 5,600
+    times as much at width 1, and about as much at the median distance.
+    """
+
+    def seen(shift: float, scale: float, width: float) -> float:
+        def kernel(apart: float, variance: float) -> float:
+            both = width**2 + variance
+            return width**2 / both * math.exp(-(apart**2) / (2 * both))
+
+        return kernel(0, 2) + kernel(0, 2 * scale**2) - 2 * kernel(shift, 1 + scale**2)
+
+    normal = stream(5, "width").standard_normal((2, 1000, 2))
+    estimated = squared_mmd(normal[0], 2 * normal[1], np.array([1.5]))[0]
+    assert estimated == pytest.approx(seen(0, 2, 1.5), rel=0.2)
+    narrow = 100_000**0.5  # width 1, in deviations
+    assert seen(1, 1, narrow) / seen(0, 2, narrow) > 1000
+    median = within_width(normal[0])
+    assert 0.5 < seen(1, 1, median) / seen(0, 2, median) < 2

@@ -339,3 +339,21 @@ def test_clipping_biases_a_skewed_posterior_and_is_counted():
     assert clipped[0] == 0
     assert abs(shifts[1]) > 8
     assert 0 < clipped[1] < 0.1
+
+
+def test_barker_that_clips_almost_all_samples_another_distribution():
+    """Without tempering the bound is sqrt(b) / n: of skewed rows little more than signs is left.
+
+    The mean of draws is then near the median of the rows, more than two deviations of the posterior
+    and 8 standard errors away from where it should be.
+    """
+    x = stream(8, "skewed").exponential(size=(400, 1)) - 1
+    module = registry.load("method", "dp_barker")
+    posterior = Posterior(gaussian_model(1), Dataset("skewed", x))
+    sampler = module.sampler(posterior, module.Params(0.2, 20))
+    run = sampler(np.zeros((1, 1)), 40_000, [Streams.of(9, "barker")], Ledger())
+    batches = run.draws[:, 0, 0].reshape(50, -1).mean(1)
+    error = batches.std(ddof=1) / np.sqrt(50)
+    shift = batches.mean() - (400 * x.mean() + 0.25 * 0.3) / 400.25
+    assert shift < -max(8 * error, 2 / np.sqrt(400))
+    assert run.totals["ratio_clipped"].sum() > 0.8 * run.totals["ratio_rows"].sum()

@@ -31,6 +31,7 @@ COLUMNS = {
     "num_rows": "int64",
     "dim": "int64",
     "num_iterations": "int64",
+    "seconds": "float64",
     "microseconds": "float64",
 }
 
@@ -42,8 +43,8 @@ def run(
 
     These are as for :func:`dpmc_papers.studies.regression.run`. Each point has a ``dim`` too, in
     place of that of the problem, whose rows are drawn anew; ``params`` have ``num_iterations``.
-    ``microseconds`` are of processor time per iteration, the release and the start of the chain
-    included.
+    ``seconds`` are of processor time, the release and the start of the chain included, and
+    ``microseconds`` these per iteration.
     """
     _timed(setup.each()[0], -1)  # so that nothing is compiled while time is taken
     return _tables.tabulate(COLUMNS, itertools.product(setup.each(), replicates), progress, _timed)
@@ -76,5 +77,6 @@ def _timed(point: StudyPoint, replicate: int) -> dict[str, Any]:
         "num_rows": rows,
         "dim": exact.dim,
         "num_iterations": count,
+        "seconds": seconds,
         "microseconds": 1e6 * seconds / count,
     }

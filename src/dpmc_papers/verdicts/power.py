@@ -53,11 +53,11 @@ MEASURED = (
     "variance_ratio", "ratio_clip_fraction", "gradient_clip_fraction", "acceptance_rate", "rhat",
     "iac", "iac_sokal", "squared_error", "reference_squared_error", "mse", "estimation",
     "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
-    "microseconds", "information", "f_published", "kl_published", "sd", "covariance_error",
-    "kl_to_truth", "kl_from_truth", "sliced_wasserstein", "worst_mean_error", "square_error",
-    "deviation_ratio", "worst_deviation", "effective_draws", "bulk_ess", "predictive",
-    "coverage_50", "coverage_90", "attack_epsilon", "ledger_epsilon", "cost", "against_theory",
-    "slope_error", "against_nothing",
+    "microseconds", "seconds", "information", "f_published", "kl_published", "sd",
+    "covariance_error", "kl_to_truth", "kl_from_truth", "sliced_wasserstein", "worst_mean_error",
+    "square_error", "deviation_ratio", "worst_deviation", "effective_draws", "bulk_ess",
+    "predictive", "coverage_50", "coverage_90", "attack_epsilon", "ledger_epsilon", "cost",
+    "against_theory", "slope_error", "against_nothing",
 )  # fmt: skip
 
 
