@@ -91,10 +91,20 @@ class Measured(NamedTuple):
     acceptance_rate: float
 
 
-def chain(method: str, dim: int, worth: float, seed: int) -> Measured:
+def expected(method: str, worth: float, dim: int, num_leapfrog_steps: int = 1) -> float:
+    """Effective draws by theory."""
+    if method == "hmc":
+        return theory.hmc(worth, dim, theory.noisy_gradients(num_leapfrog_steps))
+    return THEORY[method](worth, dim)
+
+
+def chain(method: str, dim: int, worth: float, seed: int, num_leapfrog_steps: int = 1) -> Measured:
     """Run one chain, one of ``CHAINS``, with a budget worth k exact draws; see the theory."""
     ground = Normal.of(dim, worth, Streams.of(seed, "league", "price", method, dim))
     ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
-    states = CHAINS[method](ground, ledger)
+    if method == "hmc":
+        states = trajectories.run(ground, ledger, NO_LIMIT, num_leapfrog_steps).states
+    else:
+        states = CHAINS[method](ground, ledger)
     moved = np.any(np.diff(states, axis=0) != 0, axis=1)
     return Measured(float(np.mean(states.mean(axis=0) ** 2)), float(np.mean(moved)))

@@ -143,8 +143,18 @@ def share(method: str, chains: int = 12, dim: int = 10) -> tuple[float, float]:
 def test_measured_effective_draws_are_those_of_theory(method) -> None:
     """In ten dimensions; the lines are limits for short moves, good to 10 % there."""
     found, error = share(method)
-    expected = price.THEORY[method](300.0, 10) / 300
+    expected = price.expected(method, 300.0, 10) / 300
     assert abs(found - expected) < LIMIT * error + 0.1 * expected
+
+
+def test_ten_leapfrog_steps_are_worth_three_quarters_of_one() -> None:
+    assert price.expected("hmc", 300.0, 10, 10) / price.expected("hmc", 300.0, 10) == (
+        pytest.approx(0.747, abs=1e-3)
+    )
+    squares = [price.chain("hmc", 10, 300.0, seed, 10).square_error for seed in range(12)]
+    found = 1 / (300 * np.mean(squares))
+    expected = price.expected("hmc", 300.0, 10, 10) / 300
+    assert abs(found - expected) < LIMIT * found * np.sqrt(2 / 120) + 0.1 * expected
 
 
 def test_the_theory_of_another_method_is_told_apart() -> None:

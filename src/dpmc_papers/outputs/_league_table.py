@@ -30,6 +30,7 @@ LOOKS = {
     "kinetic_langevin": Look("kinetic Langevin", "#56B4E9", "s"),
     "penalty": Look("DP-penalty", "#CC79A7", "D"),
     "hmc": Look("DP-HMC", "#D55E00", "^"),
+    "hmc_10": Look("DP-HMC, ten steps", "#332288", "P"),
     "hmc_batches": Look("DP-HMC, batches", "#882255", "d"),
     "awk_mean": Look("awk", "#999999", "1"),
     "r_mean": Look("R", "#999999", "2"),

@@ -38,18 +38,22 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Params:
-    """Size of the budget.
+    """Size of the budget, and length of trajectories.
 
     Parameters
     ----------
     per_dim : float
         Exact draws that the budget is worth, for each dimension.
+    num_leapfrog_steps : int
+        Of DP-HMC.
     """
 
     per_dim: float = price.WORTH_PER_DIM
+    num_leapfrog_steps: int = 1
 
     def __post_init__(self) -> None:
         checks.positive("per_dim", self.per_dim)
+        checks.at_least("num_leapfrog_steps", self.num_leapfrog_steps, 1)
 
 
 def run(
@@ -62,14 +66,14 @@ def run(
     effective draws over k; ``against_theory`` that times ``theory_share``, with mean 1 where the
     theory is right.
     """
-    own = Params(**_tables.having(setup.params, Params))
 
     def row(point: StudyPoint, replicate: int) -> dict[str, Any]:
-        dim = int(point.point["dim"])
+        own = Params(**_tables.having(point.params, Params))
+        dim, steps = int(point.point["dim"]), own.num_leapfrog_steps
         worth = own.per_dim * dim
-        share = price.THEORY[point.method](worth, dim) / worth
+        share = price.expected(point.method, worth, dim, steps) / worth
         rng = stream(setup.seed, "chain", canonical(point), replicate)
-        found = price.chain(point.method, dim, worth, int(rng.integers(2**62)))
+        found = price.chain(point.method, dim, worth, int(rng.integers(2**62)), steps)
         return {
             **_tables.place(point, replicate),
             **_tables.guaranteed(NO_GUARANTEE, ()),
