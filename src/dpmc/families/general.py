@@ -83,8 +83,8 @@ class Columns:
         """Whether a constant is among the features: where groups have some it is their mean."""
         return self.intercept and not self.groups
 
-    def model(self, mean_sd: float) -> ParametricModel:
-        """Model of rows, with the prior that a search has."""
+    def model(self, mean_sd: float = 0.0, prior_sd: float = PRIOR) -> ParametricModel:
+        """Model of rows, with the prior that a search has, or chains of a method."""
         return model_of(
             self.likelihood,
             self.num_features + self.constant,
@@ -92,7 +92,13 @@ class Columns:
             groups=(self.groups, mean_sd),
             weighted=self.weighted,
             freedom=self.freedom,
+            prior_sd=prior_sd,
         )
+
+    def in_units(self) -> Scaled:
+        """Columns and coefficients as users have them, which no row has a say in."""
+        ones = np.ones(self.num_features)
+        return Scaled(0 * ones, ones, float(self.intercept))
 
     def ends(self, theta: Array, rows: Array) -> tuple[Array, Array]:
         """Probabilities of responses below those of rows of a model, and of those up to them."""

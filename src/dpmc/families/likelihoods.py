@@ -236,6 +236,7 @@ def model_of(
     groups: tuple[int, float] = (0, 0.0),
     weighted: bool = False,
     freedom: float = 4.0,
+    prior_sd: float = PRIOR,
 ) -> ParametricModel:
     """Model of responses.
 
@@ -254,9 +255,11 @@ def model_of(
         Whether rows have a weight.
     freedom : float
         Degrees of freedom of a Student-t distribution.
+    prior_sd : float
+        Of each coefficient.
     """
     likelihood, blocks = ALL[name], classes - 1 if name == MULTINOMIAL else 1
-    priors: dict[str, Prior] = {"beta": normal(0, PRIOR, num_features * blocks)}
+    priors: dict[str, Prior] = {"beta": normal(0, prior_sd, num_features * blocks)}
     if groups[0]:
         real = priors["beta"]
         priors["levels"] = Exchangeable(
