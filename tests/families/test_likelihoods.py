@@ -238,7 +238,7 @@ REFUSED = [
     ({"likelihood": "gamma", "classes": 3}, "`classes` must be None with likelihood 'gamma'"),
     ({"likelihood": "gamma", "event": np.ones(9)}, "`event` must be None with likelihood 'gamma'"),
     ({"likelihood": "weibull", "event": np.full(9, 2.0)}, "`event` must be 0 or 1"),
-    ({"likelihood": "ordinal", "classes": 3, "offset": np.ones(9)}, "`offset` must be None"),
+    ({"likelihood": "multinomial", "classes": 3, "offset": np.ones(9)}, "`offset` must be None"),
     ({"likelihood": "binomial"}, "`trials` must be given with likelihood 'binomial'"),
     ({"likelihood": "binomial", "trials": np.zeros(9)}, "`trials` must be a positive count"),
     ({"likelihood": "binomial", "trials": np.full(9, 2.0), "y": np.full(9, 3.0)}, "at most `tr"),
