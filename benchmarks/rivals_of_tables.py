@@ -139,7 +139,7 @@ class NoisyGradient:
         self.family, self.prior, self.mu = rows.family, prior, mu
         self.ranged = Ranged(rows, unit)
         columns = self.ranged.x.shape[1]
-        model, _ = built(self.family, columns, True, prior_sd=1.0, freedom=regressions.FREEDOM)
+        model = built(self.family, columns, True, prior_sd=1.0, freedom=regressions.FREEDOM)
         ranged = np.column_stack([self.ranged.x, self.ranged.y])
         self.sums = RowSums(model, Dataset.of(rows.name, ranged))
         self.goal = self.ranged.there(posterior.mean)

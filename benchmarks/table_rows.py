@@ -56,7 +56,7 @@ BEND = 2.0
 WAITING, CURVE = "waiting", "curve"
 OWN = WAITING, CURVE
 # Likelihoods with intercepts of groups, the deviation of these, and the shares of rows in groups.
-GROUPED = {f"groups {name}": name for name in (LINEAR, LOGISTIC)}
+GROUPED = {f"groups {name}": name for name in (LINEAR, LOGISTIC, ORDINAL)}
 DEVIATION, GROUP_SHARES = 0.5, np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.08, 0.05, 0.02])
 # Likelihoods whose coefficients are those of the mean, so that a wrong variance leaves them.
 OF_MEANS = {*LIKELIHOODS} - {WEIBULL, MULTINOMIAL, ORDINAL}
@@ -304,9 +304,13 @@ def drawn_grouped(family: str, num_rows: int, seed: int) -> tuple[Rows, Array]:
     judged = np.concatenate([theta, intercepts, [math.log(DEVIATION)]])
     if GROUPED[family] == LINEAR:
         y, judged = eta + rng.standard_normal(num_rows), np.append(judged, 0.0)
+    elif GROUPED[family] == ORDINAL:
+        y = np.digitize(eta - theta[0] + rng.logistic(size=num_rows), THRESHOLDS) * 1.0
+        judged = np.append(judged[1:], THRESHOLDS)
     else:
         y = (rng.random(num_rows) < _chance(eta)) * 1.0
     beside = {"group": group, "levels": tuple(range(count))}
+    beside |= {"classes": 3} if GROUPED[family] == ORDINAL else {}
     return replace(_rows(GROUPED[family], x, y), beside=beside), judged
 
 

@@ -247,9 +247,10 @@ INTERCEPTS = {
     "robust": (lambda: grouped(covariance="robust"), OK),
     "method": (lambda: grouped(method="dp_hmc"), "`method` must be 'auto' beside `group`"),
     "start": (lambda: grouped(start=np.zeros(8)), "`start` must be None beside `group`"),
-    "classes": (
-        lambda: grouped(y=GROUP, likelihood="ordinal", classes=3),
-        "`group` must be None with likelihood 'ordinal'",
+    "classes": (lambda: grouped(y=GROUP, likelihood="ordinal", classes=3), OK),
+    "classes without an order": (
+        lambda: grouped(y=GROUP, likelihood="multinomial", classes=3),
+        "`group` must be None with likelihood 'multinomial'",
     ),
     "prior of no group": (
         lambda: grouped(prior_sd={"intercept": 1, "x1": 1, "x2": 1}),

@@ -37,7 +37,7 @@ def test_errors_are_as_planned_within_a_factor_of_three(epsilon):
     """Of 27 fits, beside a plan that rests on a few data sets; seeds are fixed."""
     older, rows = (logistic_rows(stream(0, "plans", k), 3000) for k in range(2))
     planned = dpmc.plan("logistic", rows.shape, epsilon=epsilon, delta=1e-6, rows=older)
-    model, _ = built("logistic", 2, True, prior_sd=100.0, freedom=4.0)
+    model = built("logistic", 2, True, prior_sd=100.0, freedom=4.0)
     exact, sd = Exact(model, rows).posterior(Prior.of(model), np.zeros(3), np.eye(3) / 20)
     errors = []
     for seed in range(27):
@@ -56,7 +56,7 @@ def test_newton_steps_end_at_the_mode(likelihood):
     rng = stream(0, "mode", likelihood)
     x = rng.normal(size=(400, 2))
     rows = np.column_stack([x, made_up.responses(rng, likelihood, x, None)])
-    model, _ = built(likelihood, 2, True, prior_sd=1.0, freedom=4.0)
+    model = built(likelihood, 2, True, prior_sd=1.0, freedom=4.0)
     precision = np.diag(np.arange(1.0, model.dim + 1))
     prior = normal(np.full(model.dim, 0.5), precision)
     mode, sd = Exact(model, rows).posterior(prior, np.zeros(model.dim), 0.1 * np.eye(model.dim))

@@ -26,7 +26,7 @@ from tests.automatic.replay import Recording
 LEVELS = ("a", "b", "c", "d", "e", "f")
 SHARES = np.array([0.4, 0.25, 0.15, 0.12, 0.06, 0.02])
 SLOPE_SD, INTERCEPT_SD, SCALE = 1.0, 5.0, 2.0
-PRIOR = {"prior_sd": {"intercept": INTERCEPT_SD, "x1": SLOPE_SD, "sd[group]": SCALE}}
+PRIOR = {"intercept": INTERCEPT_SD, "x1": SLOPE_SD, "sd[group]": SCALE}
 GIVEN = {"delta": 1e-6, "seed": 1, "progress": False, "num_draws": 1000}
 
 
@@ -40,6 +40,8 @@ def simulated(name="linear", num_rows=4000):
         return x, group, (rng.random(num_rows) < 1 / (1 + np.exp(-eta))) * 1.0
     if name == "linear":
         return x, group, eta + 1.5 * rng.normal(size=num_rows)
+    if name == "ordinal":
+        return x, group, np.digitize(eta + rng.logistic(size=num_rows), [0.0, 1.5]) * 1.0
     return x, group, rng.poisson(np.exp(eta)) * 1.0
 
 
@@ -88,6 +90,36 @@ def by_metropolis(x, group, y, rng, proposal, count=80_000):
         prior += theta[2:-1] @ theta[2:-1] / sd**2
         return ones @ eta - number @ np.logaddexp(0, eta) - prior / 2 + (1 - size) * theta[-1]
 
+    return walk(height, rng, proposal, count)
+
+
+def by_metropolis_of_classes(x, group, y, rng, proposal, count=60_000):
+    """Return draws of slope, groups, log deviation and two thresholds; three classes."""
+    size = len(LEVELS)
+    cells = (group * 3 + x.astype(int) + 1) * 3 + y.astype(int)
+    number = np.bincount(cells, minlength=9 * size).reshape(-1, 3)
+    values, places = np.tile([-1.0, 0.0, 1.0], size), np.repeat(np.arange(size), 3)
+
+    def height(theta):
+        if theta[-2] >= theta[-1]:
+            return -math.inf
+        eta, sd, gap = (
+            theta[0] * values + theta[1 + places],
+            math.exp(theta[-3]),
+            theta[-1] - theta[-2],
+        )
+        below = 1 / (1 + np.exp(eta[:, None] - theta[-2:]))
+        chance = np.diff(below, axis=1, prepend=0.0, append=1.0)
+        prior = (theta[0] / SLOPE_SD) ** 2 + (sd / SCALE) ** 2 + theta[1:-3] @ theta[1:-3] / sd**2
+        # Thresholds: the first is normal, and so is the logarithm of the gap to the second.
+        prior += (theta[-2] / 10) ** 2 + math.log(gap) ** 2 + 2 * math.log(gap)
+        return np.sum(number * np.log(chance)) - prior / 2 + (1 - size) * theta[-3]
+
+    return walk(height, rng, proposal, count)
+
+
+def walk(height, rng, proposal, count):
+    """Return draws of a random walk whose steps are as the draws of a proposal vary."""
     root = np.linalg.cholesky(np.cov(proposal.T)) * 2.0 / math.sqrt(proposal.shape[1])
     theta, out = proposal.mean(axis=0), np.empty((count, proposal.shape[1]))
     here = height(theta)
@@ -100,17 +132,21 @@ def by_metropolis(x, group, y, rng, proposal, count=80_000):
     return out[5000:]
 
 
-@pytest.mark.parametrize("name", ["linear", "logistic"])
+@pytest.mark.parametrize("name", ["linear", "logistic", "ordinal"])
 def test_little_noise_gives_the_exact_posterior(name):
     """Means within a sixth of a deviation: chains err by a twentieth, draws by a sixtieth."""
     x, group, y = simulated(name)
-    fit = fitted(x, group, y, likelihood=name, **PRIOR)
+    classes = {"classes": 3} if name == "ordinal" else {}
+    prior = {key: one for key, one in PRIOR.items() if not (classes and key == "intercept")}
+    fit = fitted(x, group, y, likelihood=name, prior_sd=prior, **classes)
     draws = fit.draws.reshape(-1, len(fit.names))
     rng = stream(1, "intercepts", name)
-    exact = (
-        by_gibbs(x, group, y, rng) if name == "linear" else by_metropolis(x, group, y, rng, draws)
-    )
-    assert fit.names[:4] == ("intercept", "x1", "group[a]", "group[b]")
+    if name == "linear":
+        exact = by_gibbs(x, group, y, rng)
+    else:
+        exact = (by_metropolis_of_classes if classes else by_metropolis)(x, group, y, rng, draws)
+    first = () if classes else ("intercept",)
+    assert fit.names[: 3 + len(first)] == (*first, "x1", "group[a]", "group[b]")
     assert np.all(np.abs(draws.mean(axis=0) - exact.mean(axis=0)) < exact.std(axis=0) / 6)
     assert np.allclose(draws.std(axis=0), exact.std(axis=0), rtol=0.12)
     near = [np.quantile(one, [0.05, 0.95], axis=0) for one in (draws, exact)]
@@ -184,6 +220,21 @@ def test_new_rows_have_the_intercept_of_their_level(tmp_path):
         assert told in str(caught.value)
 
 
+def test_classes_of_new_rows_have_the_intercept_of_their_level():
+    """Thresholds are below them, and an offset beside them."""
+    x, group, y = simulated("ordinal", 2000)
+    given = {"likelihood": "ordinal", "classes": 3, "epsilon": 50.0, "offset": np.full(2000, 2.0)}
+    fit = fitted(x, group, y, **given)
+    assert fit.names[-3:] == ("log_sd[group]", "threshold[1]", "threshold[2]")
+    draws = fit.draws.reshape(-1, len(fit.names))
+    eta = draws[:, 0] + draws[:, 3] - 1.0
+    more = {"group": ["c"], "offset": [-1.0]}
+    assert np.allclose(fit.predict([[1.0]], kind="linear", **more)[:, 0], eta)
+    first = 1 / (1 + np.exp(eta - draws[:, -2]))
+    assert np.allclose(fit.predict([[1.0]], kind="probability", **more)[:, 0, 0], first)
+    assert any(one.what.startswith("responses from") for one in fit.check().checks)
+
+
 def test_without_a_constant_groups_are_around_zero():
     x, group, y = simulated("linear")
     fit = fitted(x, group, y, intercept=False)
@@ -201,17 +252,20 @@ def transcript_of(rows, budget, answers, monkeypatch, **options):
 
 
 NAMES = [name for name, one in ALL.items() if one.offset and name not in ("binomial", "weibull")]
+THREE = {"ordinal": {"classes": 3}}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_row_costs_no_more_than_the_budget_whatever_its_group(name, monkeypatch):
     x, group, y = simulated("poisson", 1500)
-    y = np.minimum(y, 1.0) if name == "logistic" else y + (name == "gamma")
+    most = {"logistic": 1.0, "ordinal": 2.0}.get(name, math.inf)
+    y = np.minimum(y, most) + (name == "gamma")
+    given = {"likelihood": name, **THREE.get(name, {})}
     budget = GaussianBudget.of(1.0, 1e-6)
-    first, here = transcript_of((x, group, y), budget, None, monkeypatch, likelihood=name)
+    first, here = transcript_of((x, group, y), budget, None, monkeypatch, **given)
     for place, feature, response in [(5, 1e9, 0.0), (6, 0.0, 1.0), (0, math.nan, 1.0)]:
         other = x.copy(), group.copy(), y.copy()
         other[0][3], other[1][3], other[2][3] = feature, place, response
-        fit, there = transcript_of(other, budget, here, monkeypatch, likelihood=name)
+        fit, there = transcript_of(other, budget, here, monkeypatch, **given)
         assert 0 < here.cost(there) <= budget.mu**2 * (1 + 1e-9)
         assert np.array_equal(fit.draws, first.draws)

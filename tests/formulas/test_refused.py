@@ -54,7 +54,16 @@ SYNTAX = {
         "must declare the levels of groups, which would be private values otherwise: (1 | C(site, ",
     ),
     "groups, C without levels": (of("y ~ age + (1 | C(site))"), "declare the levels of 'site'"),
-    "groups with slopes": (of("y ~ age + (age | C(site))"), "which have no slopes, got (age | C"),
+    "groups with slopes": (
+        of("y ~ age + (age | C(site))"),
+        "write age:C(site, levels=['first', 'second']) beside it for one of each level, got (age |",
+    ),
+    "intercepts and slopes": (
+        of("y ~ age + (1 + age + dose | C(site, levels=['a', 'b']))"),
+        "write (age + dose):C(site, levels=['a', 'b']) beside it",
+    ),
+    "slopes without C": (of("y ~ (0 + age | site)"), "write age:C(site, levels=['first', "),
+    "slopes of nothing": (of("y ~ ( | )"), "write x:C(clinic, levels=['first', "),
     "two groups": (
         of("y ~ age + (1 | C(a, levels=[1, 2])) + (1 | C(b, levels=[1, 2]))"),
         "one at most, got several",

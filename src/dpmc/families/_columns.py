@@ -30,9 +30,8 @@ SEARCHED = LINEAR, STUDENT_T, LOGISTIC, POISSON
 SCALED = LINEAR, STUDENT_T
 
 
-def check_beside(likelihood: str, automatic: bool, beside: Mapping[str, Any], classes: Any) -> None:
+def check_beside(likelihood: str, beside: Mapping[str, Any], classes: Any) -> None:
     """Refuse columns, or a number of classes, that a likelihood has nothing for."""
-    shift = {"offset", "exposure"}
     allowed = {
         "offset": tuple(name for name, one in ALL.items() if one.offset),
         "exposure": (POISSON, NEGATIVE_BINOMIAL),
@@ -46,10 +45,6 @@ def check_beside(likelihood: str, automatic: bool, beside: Mapping[str, Any], cl
             continue
         if likelihood not in allowed[name]:
             raise DpmcError(f"`{name}` must be None with likelihood {likelihood!r}")
-        if name in shift and not automatic and likelihood not in SCALED:
-            raise DpmcError(
-                f"`{name}` must be None beside a `method` with likelihood {likelihood!r}"
-            )
     if likelihood == BINOMIAL and beside["trials"] is None:
         raise DpmcError("`trials` must be given with likelihood 'binomial'")
     if likelihood in (MULTINOMIAL, ORDINAL):
@@ -58,16 +53,15 @@ def check_beside(likelihood: str, automatic: bool, beside: Mapping[str, Any], cl
         raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
 
 
-def check_general(likelihood: str, beside: Mapping[str, Any], **given: Any) -> None:
+def check_general(likelihood: str, grouped: bool, **given: Any) -> None:
     """Refuse what the general search has nothing for."""
-    asked = [f"`{name}`" for name in ("group", "weights") if beside[name] is not None]
     named = f"with likelihood {likelihood!r}"
-    told = f"beside {' and '.join(asked)}" if asked else named
-    refused: dict[str, tuple[str | None, str]]
-    refused = {"method": (AUTOMATIC, told)}
+    refused: dict[str, tuple[str | None, str]] = {}
+    if grouped:
+        refused["method"] = AUTOMATIC, "beside `group`"
     if likelihood in (MULTINOMIAL, ORDINAL):
         refused["prior_mean"] = None, named
-    if likelihood == ORDINAL or beside["group"] is not None:
+    if likelihood == ORDINAL or grouped:
         refused["start"] = None, named if likelihood == ORDINAL else "beside `group`"
     for name, (usual, where) in refused.items():
         got = given[name]

@@ -23,7 +23,7 @@ from dpmc.automatic.glm.units import find
 from dpmc.automatic.purse import Purse
 from dpmc.families import shares
 from dpmc.families.intercepts import Intercepts
-from dpmc.families.likelihoods import ALL, LOG_SHAPE, PRIOR, model_of
+from dpmc.families.likelihoods import ALL, FIRST_CUT, LOG_GAP, LOG_SHAPE, PRIOR, model_of
 from dpmc.fits import Fit
 from dpmc.fits.check import Check
 from dpmc.fits.predictive import LINEAR, MULTINOMIAL, ORDINAL, STUDENT_T
@@ -83,8 +83,8 @@ class Columns:
         """Whether a constant is among the features: where groups have some it is their mean."""
         return self.intercept and not self.groups
 
-    def model(self, mean_sd: float) -> ParametricModel:
-        """Model of rows, with the prior that a search has."""
+    def model(self, mean_sd: float = 0.0, prior_sd: float = PRIOR) -> ParametricModel:
+        """Model of rows, with the prior that a search has, or chains of a method."""
         return model_of(
             self.likelihood,
             self.num_features + self.constant,
@@ -92,7 +92,13 @@ class Columns:
             groups=(self.groups, mean_sd),
             weighted=self.weighted,
             freedom=self.freedom,
+            prior_sd=prior_sd,
         )
+
+    def in_units(self) -> Scaled:
+        """Columns and coefficients as users have them, which no row has a say in."""
+        ones = np.ones(self.num_features)
+        return Scaled(0 * ones, ones, float(self.intercept))
 
     def ends(self, theta: Array, rows: Array) -> tuple[Array, Array]:
         """Probabilities of responses below those of rows of a model, and of those up to them."""
@@ -190,8 +196,9 @@ class Scaled:
         parts = [draws[..., k * dim : (k + 1) * dim] @ self.matrix.T for k in range(blocks)]
         rest = draws[..., blocks * dim :].copy()
         if columns.likelihood == ORDINAL:
-            rest[..., 0] += parts[0] @ self.location
-            rest[..., 1:] = rest[..., :1] + np.exp(rest[..., 1:]).cumsum(axis=-1)
+            cuts = rest[..., 1 - columns.classes :]
+            cuts[..., 0] += parts[0] @ self.location
+            cuts[..., 1:] = cuts[..., :1] + np.exp(cuts[..., 1:]).cumsum(axis=-1)
         parts[0] += self.moved
         if columns.groups:
             rest[..., : columns.groups] *= self.unit
@@ -267,6 +274,8 @@ def fit(
     if columns.groups:
         others = np.full(columns.num_features, PRIOR)
         shape = [LOG_SHAPE] if ALL[columns.likelihood].shape else []
+        if columns.likelihood == ORDINAL:
+            shape = [FIRST_CUT, *[LOG_GAP] * (columns.classes - 2)]
         groups = Intercepts(len(others), columns.groups, spread, mean_sd, np.append(others, shape))
         more["draws_of"] = groups.draws
     if columns.weighted and persons is None:  # persons vary as their rows together do

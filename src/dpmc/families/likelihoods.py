@@ -94,8 +94,7 @@ def _multinomial(p: Any, row: Any) -> Any:
 
 
 def _ordinal(p: Any, row: Any) -> Any:
-    y, eta = row[-1], dot(p.beta, row[:-1])
-    cut = p.cut - eta
+    y, cut = row[-1], p.cut - _predictor(p, row)
     found = log_sigmoid(cut)
     for k, log_gap in enumerate(p.log_gaps):
         gap = math.exp(log_gap)
@@ -216,7 +215,7 @@ LIKELIHOODS: Mapping[str, Likelihood] = {
     GAMMA: Likelihood(_gamma, POSITIVE, "positive", _positive, "log_shape", _logarithm),
     WEIBULL: Likelihood(_weibull, POSITIVE, "positive", _positive, "log_sigma", _logarithm),
     MULTINOMIAL: Likelihood(_multinomial, CLASS, "a class 0, 1, ...", _natural, offset=False),
-    ORDINAL: Likelihood(_ordinal, CLASS, "a class 0, 1, ...", _natural, offset=False),
+    ORDINAL: Likelihood(_ordinal, CLASS, "a class 0, 1, ...", _natural),
 }
 # Those with a search of their own, which knows neither groups nor weights.
 OWN_SEARCH: Mapping[str, Likelihood] = {
@@ -236,6 +235,7 @@ def model_of(
     groups: tuple[int, float] = (0, 0.0),
     weighted: bool = False,
     freedom: float = 4.0,
+    prior_sd: float = PRIOR,
 ) -> ParametricModel:
     """Model of responses.
 
@@ -254,9 +254,11 @@ def model_of(
         Whether rows have a weight.
     freedom : float
         Degrees of freedom of a Student-t distribution.
+    prior_sd : float
+        Of each coefficient.
     """
     likelihood, blocks = ALL[name], classes - 1 if name == MULTINOMIAL else 1
-    priors: dict[str, Prior] = {"beta": normal(0, PRIOR, num_features * blocks)}
+    priors: dict[str, Prior] = {"beta": normal(0, prior_sd, num_features * blocks)}
     if groups[0]:
         real = priors["beta"]
         priors["levels"] = Exchangeable(

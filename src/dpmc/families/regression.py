@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from dpmc import checks, progress_bar
 from dpmc.automatic.glm import run
 from dpmc.families import _arrays, _columns, general
@@ -42,6 +40,7 @@ from dpmc.types import (
     check_delta,
     check_epsilon,
     frames,
+    is_real,
 )
 
 MODELS: Mapping[str, Any] = {
@@ -143,7 +142,8 @@ def regression(
         Of each coefficient, or of each by its name, in units of the rows: normal. By default the
         prior is in units of the columns: a slope times a typical difference between two rows has a
         standard deviation of 2.5, for responses with a scale of 2.5 typical differences between
-        them; the linear predictor of a typical row one of 10. `Fit.plan` has this prior. With
+        them; the linear predictor of a typical row one of 10. `Fit.plan` has this prior. Beside a
+        `method` it is one number, by default 10. With
         `group` one more, ``"sd[group]"``: the scale of the half-normal prior of the standard
         deviation of intercepts, by default 2.5, or so many typical differences.
     prior_mean : float, sequence of float or mapping of str to float, optional
@@ -204,10 +204,14 @@ def regression(
     checks.one_of("likelihood", likelihood, (*MODELS, *LIKELIHOODS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
+    checks.positive("degrees_of_freedom", degrees_of_freedom)
     checks.one_of("neighbours", neighbours, tuple(NEIGHBOURS))
     group_name = getattr(group, "name", None) or "group"
     group, level_names = _columns.group_of(group, levels)
-    searched = likelihood in MODELS and group is None and weights is None
+    shifted = offset is not None or exposure is not None
+    own = likelihood in MODELS and group is None and weights is None
+    # A model of its own has no offset, which a search of its own takes beside it.
+    own = own and (automatic or not shifted or likelihood in SCALED)
     beside = {
         "offset": offset,
         "exposure": exposure,
@@ -216,18 +220,13 @@ def regression(
         "group": group,
         "weights": weights,
     }
-    _columns.check_beside(likelihood, automatic, beside, classes)
-    if not searched:
+    _columns.check_beside(likelihood, beside, classes)
+    if not own:
         _columns.check_general(
-            likelihood,
-            beside,
-            method=method,
-            start=start,
-            prior_mean=prior_mean,
+            likelihood, group is not None, method=method, start=start, prior_mean=prior_mean
         )
     if prior_mean is not None and (prior_sd is None or not automatic):
         raise DpmcError("`prior_mean` must come with `prior_sd`, and without a `method`")
-    shifted = offset is not None or exposure is not None
     if not automatic:
         refuse_unit(unit)
     if isinstance(unit, str):
@@ -269,74 +268,33 @@ def regression(
         )
         check_epsilon(epsilon)
         delta = check_delta(delta, "the automatic method")
-    if not searched:
-        asked = general.Columns(
-            likelihood,
-            len(columns),
-            intercept,
-            classes=classes or 0,
-            freedom=float(degrees_of_freedom),
-            groups=len(grouped),
-            weighted=weights is not None,
-        )
-        with progress_bar.shown(progress, "% of the budget") as report:
-            fitted = general.fit(
-                rows,
-                asked,
-                float(epsilon),
-                delta,
-                prior_sd=sds,
-                prior_mean=means,
-                start=point,
-                num_chains=count[0],
-                num_draws=count[1],
-                seed=seed,
-                noise=noise,
-                names=named,
-                neighbours=neighbours,
-                progress=report,
-                robust=covariance == "robust",
-            )
-        fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
-        said: dict[str, Any] = {"name": likelihood, "intercept": intercept}
-        said |= {} if classes is None else {"classes": int(classes)}
-        said |= {} if likelihood != STUDENT_T else {"degrees_of_freedom": asked.freedom}
-        said |= {} if group is None else {"levels": list(level_names)}
-        return _told(fitted, said, x, shifted)
-    one: Any = prior_sd
-    several = isinstance(one, Mapping) or np.ndim(one) > 0
-    one_sd = PRIOR_SD if one is None or several else one
-    model, predictive = built(
-        likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
+    freedom = float(degrees_of_freedom)
+    asked = general.Columns(
+        likelihood,
+        len(columns),
+        intercept,
+        classes=classes or 0,
+        freedom=freedom,
+        groups=len(grouped),
+        weighted=weights is not None,
     )
-    if automatic:
-        with progress_bar.shown(progress, "% of the budget") as report:
-            fitted = run.fit(
-                rows,
-                likelihood,
-                float(epsilon),
-                delta,
-                intercept=intercept,
-                offset=shifted and likelihood not in SCALED,
-                prior_sd=sds,
-                prior_mean=means,
-                freedom=float(degrees_of_freedom),
-                robust=covariance == "robust",
-                num_chains=count[0],
-                num_draws=count[1],
-                start=point,
-                seed=seed,
-                noise=noise,
-                names=named,
-                neighbours=neighbours,
-                progress=report,
-            )
-        fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
-    else:
-        if several:
-            raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")
+    said: dict[str, Any] = {"name": likelihood, "intercept": intercept}
+    said |= {} if classes is None else {"classes": int(classes)}
+    said |= {} if likelihood != STUDENT_T else {"degrees_of_freedom": freedom}
+    said |= {} if group is None else {"levels": list(level_names)}
+    if not automatic:
+        one_sd: Any = PRIOR_SD if prior_sd is None else prior_sd
+        if not is_real(one_sd):
+            raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {one_sd!r}")
         if covariance != "auto":
             raise DpmcError(f"`covariance` must be 'auto' beside a `method`, got {covariance!r}")
+        checks.positive("prior_sd", one_sd)
+        units = asked.in_units()
+        if own:
+            model = built(likelihood, len(columns), intercept, prior_sd=one_sd, freedom=freedom)
+        else:
+            model = asked.model(prior_sd=one_sd)
+            dataset = replace(dataset, x=units.rows(dataset.x, asked))
         fitted = fit(
             model,
             dataset,
@@ -353,7 +311,38 @@ def regression(
             neighbours=neighbours,
             **params,
         )
-    return _told(fitted, predictive, x, shifted)
+        if likelihood == ORDINAL and fitted.draws is not None:
+            fitted = replace(fitted, draws=units.back(asked, fitted.draws))
+        return _told(fitted, said, x, shifted)
+    with progress_bar.shown(progress, "% of the budget") as report:
+        shared: dict[str, Any] = {
+            "prior_sd": sds,
+            "prior_mean": means,
+            "robust": covariance == "robust",
+            "num_chains": count[0],
+            "num_draws": count[1],
+            "start": point,
+            "seed": seed,
+            "noise": noise,
+            "names": named,
+            "neighbours": neighbours,
+            "progress": report,
+        }
+        if own:
+            fitted = run.fit(
+                rows,
+                likelihood,
+                float(epsilon),
+                delta,
+                intercept=intercept,
+                offset=shifted and likelihood not in SCALED,
+                freedom=freedom,
+                **shared,
+            )
+        else:
+            fitted = general.fit(rows, asked, float(epsilon), delta, **shared)
+    fitted = _arrays.finished(fitted, fitted.remarks, fitted.plan.details["num_rows"])
+    return _told(fitted, said, x, shifted)
 
 
 def _told(fitted: Fit, likelihood: Mapping[str, Any], x: Any, shifted: bool) -> Fit:
@@ -364,10 +353,8 @@ def _told(fitted: Fit, likelihood: Mapping[str, Any], x: Any, shifted: bool) -> 
 
 def built(
     likelihood: str, num_features: int, intercept: bool, *, prior_sd: float, freedom: float
-) -> tuple[Model, dict[str, Any]]:
-    """Model of a regression, and what its plan says of responses."""
-    module = MODELS[likelihood]
+) -> Model:
+    """Model of a regression with a search of its own."""
     more = {"degrees_of_freedom": freedom} if likelihood == STUDENT_T else {}
-    params = module.Params(num_features, intercept=intercept, prior_sd=prior_sd, **more)
-    told = {"name": likelihood, "intercept": intercept, **more}
-    return module.build(params), told
+    params = MODELS[likelihood].Params(num_features, intercept=intercept, prior_sd=prior_sd, **more)
+    return MODELS[likelihood].build(params)  # type: ignore[no-any-return]

@@ -121,8 +121,8 @@ class Predictor:
             num_coefficients = num_components - last if name == ORDINAL else num_components // last
         else:
             num_coefficients = num_components - LAWS[str(name)].scaled
-            if "levels" in likelihood:
-                num_coefficients -= len(likelihood["levels"]) + 1
+        if "levels" in likelihood:
+            num_coefficients -= len(likelihood["levels"]) + 1
         if rows.shape[1] != num_coefficients:
             wanted = num_coefficients - bool(likelihood["intercept"])
             raise DpmcError(f"`x` must have {wanted} columns, got {given}")
@@ -141,9 +141,8 @@ class Predictor:
             return np.array(found)
         if self.likelihood["name"] == NETWORK:
             return _network(self.likelihood, draws, design, self.kind == RESPONSE, rng)
-        if self.likelihood["name"] in CLASSES:
-            return self._classes(draws, design, rng)
-        law = LAWS[self.likelihood["name"]]
+        if self.likelihood["name"] == MULTINOMIAL:
+            return self._multinomial(draws, design, rng)
         width = design.shape[1]
         predictor = draws[:, :width] @ design.T
         if "levels" in self.likelihood:
@@ -152,6 +151,11 @@ class Predictor:
             predictor += offset
         if self.kind == PREDICTOR:
             return predictor
+        if self.likelihood["name"] == ORDINAL:
+            cuts = draws[:, None, 1 - int(self.likelihood["classes"]) :]
+            below = _chance(cuts - predictor[:, :, None])
+            return self._classes(np.diff(below, axis=-1, prepend=0.0, append=1.0), rng)
+        law = LAWS[self.likelihood["name"]]
         if self.kind == PROBABILITY:
             return _chance(predictor)
         scale = np.exp(draws[:, -1:]) if law.scaled else self.trials[rows]
@@ -159,23 +163,18 @@ class Predictor:
             return law.mean(predictor, scale)
         return law.draw(predictor, scale, self.likelihood, rng)
 
-    def _classes(self, draws: Array, design: Array, rng: np.random.Generator) -> Array:
+    def _multinomial(self, draws: Array, design: Array, rng: np.random.Generator) -> Array:
         """Probabilities of classes, drawn classes or predictors."""
-        width = design.shape[1]
-        if self.likelihood["name"] == ORDINAL:
-            predictor = draws[:, :width] @ design.T
-            if self.kind == PREDICTOR:
-                return np.asarray(predictor)
-            below = _chance(draws[:, None, width:] - predictor[:, :, None])
-            chances = np.diff(below, axis=-1, prepend=0.0, append=1.0)
-        else:
-            blocks = draws.reshape(len(draws), -1, width)
-            predictor = np.einsum("kcp,mp->kmc", blocks, design)
-            if self.kind == PREDICTOR:
-                return np.asarray(predictor, dtype=np.float64)
-            whole = np.concatenate([np.zeros((*predictor.shape[:2], 1)), predictor], axis=-1)
-            whole = np.exp(whole - whole.max(axis=-1, keepdims=True))
-            chances = whole / whole.sum(axis=-1, keepdims=True)
+        blocks = draws.reshape(len(draws), -1, design.shape[1])
+        predictor = np.einsum("kcp,mp->kmc", blocks, design)
+        if self.kind == PREDICTOR:
+            return np.asarray(predictor, dtype=np.float64)
+        whole = np.concatenate([np.zeros((*predictor.shape[:2], 1)), predictor], axis=-1)
+        whole = np.exp(whole - whole.max(axis=-1, keepdims=True))
+        return self._classes(whole / whole.sum(axis=-1, keepdims=True), rng)
+
+    def _classes(self, chances: Array, rng: np.random.Generator) -> Array:
+        """Probabilities of classes, or classes that are drawn by them."""
         if self.kind == PROBABILITY:
             return np.asarray(chances, dtype=np.float64)
         uniform = rng.random((*chances.shape[:2], 1))

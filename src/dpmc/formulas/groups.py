@@ -32,7 +32,10 @@ def without_groups(text: Any) -> tuple[Any, Uses]:
     inner = text[found.end() : end].strip()
     wanted = f"`formula` must have terms of groups such as (1 | {LEVELS % 'clinic'})"
     if found[1] != "1":
-        raise DpmcError(f"{wanted}, which have no slopes, got ({found[1]} | {inner})")
+        raise DpmcError(
+            f"{wanted}, which have no slopes: write {_slopes(found[1], inner)} beside it for one "
+            f"of each level, got ({found[1]} | {inner})"
+        )
     if end == len(text):
         raise DpmcError(f"{wanted}, got one whose bracket is not closed in {text!r}")
     if BAR.search(blind, end):
@@ -54,6 +57,14 @@ def without_groups(text: Any) -> tuple[Any, Uses]:
     else:
         before += " 1 "
     return f"{before} {after}".strip(), uses
+
+
+def _slopes(varying: str, inner: str) -> str:
+    """Term of a formula that has a slope for each level of a column."""
+    names = [one for one in map(str.strip, varying.split("+")) if one not in ("", "0", "1")]
+    slope = f"({' + '.join(names)})" if len(names) > 1 else (names or ["x"])[0]
+    column = inner.removeprefix(f"{CATEGORY}(").partition(",")[0].rstrip(") ") or "clinic"
+    return f"{slope}:{inner if 'levels' in inner else LEVELS % column}"
 
 
 def _closing(text: str, first: int) -> int:

@@ -166,7 +166,7 @@ def plan(
     options = options if isinstance(model, str) else {}
     if isinstance(model, str):
         trials, classes = options.get("trials"), options.get("classes")
-        check_beside(model, True, {"trials": trials}, classes)
+        check_beside(model, {"trials": trials}, classes)
         if trials is not None:
             checks.at_least("trials", trials, 1)
     others = {"accountant": accountant, "max_iterations": max_iterations}

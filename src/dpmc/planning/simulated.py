@@ -179,7 +179,7 @@ class Simulation:
             Till(ledger, rng), dataset, glm.KINDS[self.what], intercept, None, freedom, False
         )
         start, covariance = glm.posterior(found, frame, False)
-        model, _ = built(self.what, rows.shape[1] - 1, intercept, prior_sd=1.0, freedom=freedom)
+        model = built(self.what, rows.shape[1] - 1, intercept, prior_sd=1.0, freedom=freedom)
         exact, basis = Exact(model, rows), _root(covariance)
 
         def posterior(fit: Fit) -> tuple[Array, Array]:
