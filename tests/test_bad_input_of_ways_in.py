@@ -208,6 +208,27 @@ WAYS_IN = {
         lambda: doors(likelihood="probit"),
         "`likelihood` must be one of",
     ),
+    "regression, names in levels": (
+        lambda: doors(x=pd.DataFrame(X, columns=pd.MultiIndex.from_product([["a"], ["b", "c"]]))),
+        "one text or integer for the name of each column, got several, as of a MultiIndex",
+    ),
+    "regression, one column": (lambda: doors(x=X[:, 0]), "got shape (60,): give one column as x[:"),
+    "regression, texts": (
+        lambda: doors(x=pd.DataFrame({"sex": ["f", "m"] * 30})),
+        "column 'sex' must hold real numbers, got others: a formula of dpmc.regression declares",
+    ),
+    "regression, categories": (
+        lambda: doors(x=pd.DataFrame({"sex": pd.Categorical(["f", "m"] * 30)})),
+        "got others: a formula of dpmc.regression declares categories, C(name, levels=",
+    ),
+    "regression, labels as text": (
+        lambda: doors(np.where(Y > 0, "yes", "no"), likelihood="logistic"),
+        "data 'y': must be real numbers, got others: a formula of dpmc.regression declares",
+    ),
+    "regression, dates": (
+        lambda: doors(x=pd.DataFrame({"day": pd.date_range("2000", periods=60)})),
+        "column 'day' must hold real numbers, got others, dates or durations: give numbers",
+    ),
     "mixture": (lambda: mixed(), OK),
     "mixture of other columns": (
         lambda: mixed(MixtureModel.isotropic(1.0, [[0.0], [3.0]], precision=0.1)),

@@ -88,7 +88,7 @@ def test_rows_that_are_all_impossible_end_in_no_error(rows):
     """Which would tell that one of them is not: the remark follows from what was released."""
     with pytest.warns(dpmc.PosteriorWarning, match="Hardly any row has a possible entry"):
         found = dpmc.regression("y ~ sex", rows, likelihood="logistic", **BUDGET)
-    assert "C(column, levels=['first', 'second']) declares its levels" in found.remarks[-1]
+    assert "C(column, levels=['first', 'second']) declares its levels" in found.remarks[0]
 
 
 def test_texts_name_columns_of_the_table(rows):

@@ -213,6 +213,14 @@ TABLES = {
         "C(sex, levels=['first', 'second'])",
     ),
     "dates": (fit(table=ROWS.assign(age=pd.Timestamp("2000"))), "days since a public date"),
+    "dates of a time zone": (
+        fit(table=ROWS.assign(age=pd.Timestamp("2000", tz="UTC"))),
+        "days since a public date",
+    ),
+    "dates as levels": (
+        fit("y ~ C(day, levels=['2000-01-01', '2000-01-02'])", ROWS.assign(day=pd.Timestamp(0))),
+        "column 'day' must hold texts or numbers, as its levels are, got dates",
+    ),
     "durations": (fit(table=ROWS.assign(age=pd.Timedelta("1D"))), "days since a public date"),
     "query of another table": (
         fit(table=duckdb.connect().sql("select 1 as y, error('1.25') as age")),

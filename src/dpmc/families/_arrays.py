@@ -71,6 +71,7 @@ def rows_of(
     features = as_numbers("data 'x':", x, invalid_rows)
     if features.ndim != 2 or not features.shape[1] or not (hidden or len(features)):
         got = f"{features.ndim} dimensions" if hidden else f"shape {features.shape}"
+        got += ": give one column as x[:, None], or frame[['age']]" if features.ndim == 1 else ""
         raise DpmcError(f"data 'x': `x` must have rows and columns, got {got}")
     number = None if hidden else len(features)
     if y is None or isinstance(y, str):
@@ -138,6 +139,11 @@ def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[s
         return tuple(f"x{k}" for k in range(1, num_columns + 1))
     given = labels(x)
     for k, label in enumerate(given):
+        if isinstance(label, tuple):
+            raise DpmcError(
+                "`x` must have one text or integer for the name of each column, got several, as "
+                "of a MultiIndex: join them"
+            )
         if not is_name(label):
             raise DpmcError(
                 f"`x` must have texts or integers for names of columns, and column {k} has none, "

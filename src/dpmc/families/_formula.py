@@ -77,10 +77,12 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         rest |= {"intercept": design.intercept, "invalid_rows": "zero"}
         fit = way_in(x, design.y(frame), *args[2:], **rest)  # type: ignore[arg-type]
         likelihood = {**fit.plan.likelihood, "formula": design.values()}
-        told = (*fit.remarks, *_few(fit, design))
-        for remark in told[len(fit.remarks) :]:
+        few = tuple(_few(fit, design))
+        for remark in few:
             warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
-        return replace(fit, plan=replace(fit.plan, likelihood=likelihood), remarks=told)
+        return replace(
+            fit, plan=replace(fit.plan, likelihood=likelihood), remarks=(*few, *fit.remarks)
+        )
 
     return door
 
@@ -92,7 +94,9 @@ def _few(fit: Fit, design: Design) -> Iterator[str]:
             columns = ", ".join(repr(name) for name in design.columns)
             yield (
                 f"Hardly any row has a possible entry in all of {columns}. A column of texts has "
-                f"none as a number: {LEVELS % 'column'} declares its levels."
+                f"none as a number: {LEVELS % 'column'} declares its levels. Nor has a number with "
+                "a decimal comma, or a line of a CSV file with another number of fields than the "
+                "first one."
             )
 
 

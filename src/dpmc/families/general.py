@@ -110,6 +110,8 @@ class Columns:
             eta = eta if blocks > 1 else eta[:, 0]
             if self.groups:
                 eta, shape = eta + shape[rows[:, width].astype(int)], shape[self.groups :]
+                if self.likelihood == ORDINAL:
+                    shape = np.append(0.0, shape)
             if ALL[self.likelihood].offset:
                 eta = eta + rows[:, width + bool(self.groups) + self.weighted]
             return shares.LAWS[self.likelihood](eta, rows, shape, self.freedom)
@@ -267,7 +269,7 @@ def fit(
         if neighbours == "add_remove":
             x, counted, _ = rows_counted(till, dataset, streams.batches)
         scaled, spread = _scaled(till, counted, x, columns, prior_sd, prior_mean)
-    mean_sd = scaled.constant * PRIOR
+    mean_sd = FIRST_CUT if columns.likelihood == ORDINAL else scaled.constant * PRIOR
     x = scaled.rows(whole.x, columns)
     rows = replace(whole, x=x) if persons is None else persons.with_rows(x)
     more: dict[str, Any] = {}
@@ -275,7 +277,7 @@ def fit(
         others = np.full(columns.num_features, PRIOR)
         shape = [LOG_SHAPE] if ALL[columns.likelihood].shape else []
         if columns.likelihood == ORDINAL:
-            shape = [FIRST_CUT, *[LOG_GAP] * (columns.classes - 2)]
+            shape = [LOG_GAP] * (columns.classes - 2)
         groups = Intercepts(len(others), columns.groups, spread, mean_sd, np.append(others, shape))
         more["draws_of"] = groups.draws
     if columns.weighted and persons is None:  # persons vary as their rows together do
@@ -325,16 +327,21 @@ def _searched(names: tuple[str, ...], columns: Columns) -> tuple[str, ...]:
         return names
     first = int(columns.intercept)
     spread = first + columns.num_features + columns.groups
-    return (*names[first:spread], *names[spread + 1 :])
+    ordinal = columns.likelihood == ORDINAL  # whose first threshold is in the intercepts
+    return (*names[first:spread], *names[spread + 1 + ordinal :])
 
 
 def _in_order(draws: Array, columns: Columns, constant: float) -> Array:
-    """Draws with groups as those of a fit: intercept, slopes, groups around it, their spread."""
+    """Draws with groups as those of a fit: intercept, slopes, groups around it, their spread.
+
+    Of classes in order the first threshold is the intercept, with the opposite sign.
+    """
     last = columns.num_features + columns.groups
     slopes, levels = draws[..., : columns.num_features], draws[..., columns.num_features : last]
     spread, mean = draws[..., -2:-1], draws[..., -1:]
     first = [mean / constant] if columns.intercept else []
-    parts = [*first, slopes, levels - mean, spread, draws[..., last:-2]]
+    cut = [-mean] if columns.likelihood == ORDINAL else []
+    parts = [*first, slopes, levels - mean, spread, *cut, draws[..., last:-2]]
     return np.concatenate(parts, axis=-1)
 
 

@@ -94,7 +94,8 @@ def _multinomial(p: Any, row: Any) -> Any:
 
 
 def _ordinal(p: Any, row: Any) -> Any:
-    y, cut = row[-1], p.cut - _predictor(p, row)
+    # The first threshold and the mean of intercepts of groups are one number.
+    y, cut = row[-1], (0.0 if hasattr(p, "levels") else p.cut) - _predictor(p, row)
     found = log_sigmoid(cut)
     for k, log_gap in enumerate(p.log_gaps):
         gap = math.exp(log_gap)
@@ -265,7 +266,8 @@ def model_of(
             real.support, real.log_density, groups[0], mean_sd=groups[1], sd=SEARCH_SD * PRIOR
         )
     if name == ORDINAL:
-        priors |= {"cut": normal(0, FIRST_CUT), "log_gaps": normal(0, LOG_GAP, classes - 2)}
+        priors |= {} if groups[0] else {"cut": normal(0, FIRST_CUT)}
+        priors |= {"log_gaps": normal(0, LOG_GAP, classes - 2)}
     elif likelihood.shape:
         priors |= {likelihood.shape: normal(0, LOG_SHAPE)}
     function = likelihood.function

@@ -50,7 +50,13 @@ def read(
         found[name] = np.clip(values, *ranges[name]) if name in ranges else values
         valid &= known | (name in missing)
     for name, levels in uses.levels.items():
-        codes = places(frames.entries(frames.column(frame, name)), levels)
+        column = frames.column(frame, name)
+        if frames.is_temporal(column):
+            raise DpmcError(
+                f"column {name!r} must hold texts or numbers, as its levels are, got dates or "
+                "durations"
+            )
+        codes = places(frames.entries(column), levels)
         known = codes >= 0
         filled = _place(missing[name], levels) if name in missing else 0
         codes = np.where(known, codes, filled)
@@ -65,7 +71,7 @@ def _numbers(name: str, column: Any) -> Array:
     if frames.is_categorical(column):
         raise DpmcError(f"{told}, got categories: declare them in the formula, {LEVELS % name}")
     entries = frames.entries(column)
-    if entries.dtype.kind in "mM" or entries.ndim != 1:
+    if frames.is_temporal(column) or entries.dtype.kind in "mM" or entries.ndim != 1:
         raise DpmcError(
             f"{told}, got dates, durations or lists: give numbers, such as the days since a "
             "public date"

@@ -18,6 +18,7 @@ FLAGS = {"true": 1.0, "false": 0.0}
 # Kinds of arrays whose entries are no numbers, or not all of them, as far as their type says:
 # objects, texts, bytes, texts of any length, complex numbers.
 PARSED = "OUSTc"
+TEXTS = "OUST"
 
 
 def number(entry: object) -> float:
@@ -83,7 +84,12 @@ def numbers(what: str, values: np.ndarray[Any, Any], invalid_rows: InvalidRows) 
         if invalid_rows == "zero" or (kind == "O" and all(map(_is_number_or_missing, entries))):
             found = np.fromiter(map(number, entries), np.float64, len(entries))
             return found.reshape(values.shape)
-    raise DpmcError(f"{what} real numbers, got others")
+    cure = ""
+    if kind in TEXTS:
+        cure = ": a formula of dpmc.regression declares categories, C(name, levels=['a', 'b'])"
+    elif kind in "mM":
+        cure = ", dates or durations: give numbers, such as the days since a public date"
+    raise DpmcError(f"{what} real numbers, got others{cure}")
 
 
 def _is_number_or_missing(entry: object) -> bool:

@@ -144,8 +144,19 @@ def is_categorical(column: Any) -> bool:
     """Whether a column is declared to hold categories."""
     import narwhals.stable.v2 as nw
 
-    dtype = getattr(nw.from_native(column, series_only=True, pass_through=True), "dtype", None)
-    return isinstance(dtype, nw.Categorical | nw.Enum)
+    return isinstance(_dtype(column), nw.Categorical | nw.Enum)
+
+
+def is_temporal(column: Any) -> bool:
+    """Whether a column is declared to hold dates, times or durations."""
+    dtype = _dtype(column)
+    return dtype is not None and bool(dtype.is_temporal())
+
+
+def _dtype(column: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return getattr(nw.from_native(column, series_only=True, pass_through=True), "dtype", None)
 
 
 def entries(column: Any) -> np.ndarray[Any, Any]:
