@@ -157,6 +157,7 @@ def moved(monkeypatch, method: Any, row: int, to: int) -> tuple[float, float]:
             else:
                 desk = synthetic.Desk(cells, data, ledger, rng)
                 method.release(desk, MU * (1 - 1e-9))
+            assert 0.99 < ledger.spent / MU**2 <= 1  # choices are recorded as well
             replay.again = list(replay.outputs)
     return sum(replay.spent) / MU**2, max(replay.losses, default=0.0)
 
