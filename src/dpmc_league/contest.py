@@ -38,6 +38,8 @@ class Table:
     low, high : ndarray of shape (p + 1,)
         Public ranges of the features, and of a linear response. They hold all rows.
     family : {"linear", "logistic"}
+    levels : tuple of ndarray, optional
+        Public values that each feature has; without them it may have any.
     """
 
     x: Array
@@ -47,6 +49,7 @@ class Table:
     low: Array
     high: Array
     family: str
+    levels: tuple[Array, ...] | None = None
 
     def ranged(self) -> tuple[Array, Array, Array]:
         """Features and responses in [-1, 1], and what slopes of those have to be multiplied by."""

@@ -26,6 +26,8 @@ ELSEWHERE = {
         dpmc_league/references.py::Proposals.draw chisquare
         dpmc_league/references.py::Proposals.draw integers
         dpmc_league/references.py::Proposals.draw standard_normal
+        dpmc_league/regressions/napsu_mq.py::LogLinear.draws random
+        dpmc_league/regressions/napsu_mq.py::LogLinear.draws standard_normal 2
         dpmc_league/rivals/kinetic_langevin.py::chain standard_normal
         dpmc_league/rivals/penalty.py::chain standard_normal
         dpmc_league/trajectories.py::steps standard_normal
@@ -118,6 +120,10 @@ ELSEWHERE = {
         dpmc/models/circle.py::build.reference rvs
         dpmc/models/circle.py::build.reference uniform
         dpmc/models/gaussian_mean.py::build.reference standard_normal
+    """,
+    "synthetic rows, of laws that are released": """
+        dpmc_league/regressions/napsu_mq.py::_fit multinomial
+        dpmc_league/synthetic.py::fit multinomial
     """,
     "responses of new rows, which are not private, under draws that are released": """
         dpmc/fits/predictive.py::Predictor._classes random
@@ -255,6 +261,7 @@ ELSEWHERE = {
         dpmc_league/noises.py::hidden standard_normal 2
         dpmc_league/noises.py::parts standard_normal
         dpmc_league/noises.py::released standard_normal 2
+        dpmc_league/synthetic.py::Desk.choose choice
         dpmc_league/regressions/noisy_statistics.py::_fit laplace
         dpmc_league/regressions/noisy_statistics.py::_fit standard_normal
         dpmc_league/regressions/one_sample.py::_draw chisquare

@@ -31,6 +31,11 @@ LOOKS = {
     "statistics_gaussian": Look("statistics, Gaussian noise", "#0072B2", "o"),
     "statistics_laplace": Look("statistics, Laplace noise (delta 0)", "#D55E00", "s"),
     "one_sample": Look("one draw (delta 0)", "#222222", "*"),
+    "napsu_mq": Look("NAPSU-MQ: knows of the noise", "#0072B2", "o"),
+    "mst": Look("MST, as if it were real", "#E69F00", "s"),
+    "aim": Look("AIM, as if it were real", "#D55E00", "^"),
+    "aim_sets": Look("AIM, 20 sets of one release", "#CC79A7", "D"),
+    "aim_releases": Look("AIM, five releases", "#767676", "X"),
 }
 
 
@@ -111,6 +116,28 @@ def pure(context: Context) -> Figure:
             ]
         )
     return contest_panels(rows, ERROR, "error of slopes", "What does delta = 0 cost?")
+
+
+@style.styled
+def synthetic(context: Context) -> Figure:
+    """Draw errors on synthetic data and without against epsilon: a row a size, a column a problem.
+
+    Reads runs of the study ``synthetic``.
+    """
+    runs = context.metrics
+    ticks = {value: f"{value:g}" for value in sorted(set(runs["epsilon"]))}
+    rows = []
+    for size in sorted(set(runs["num_rows"])):
+        of_size = runs[runs["num_rows"] == size]
+        rows.append(
+            [
+                Panel(of_size[of_size["problem"] == name], "epsilon", ticks,
+                      f"{context.problem_label(name)}, n = {size:,.0f}", "ε")
+                for name in context.problems(runs)
+            ]
+        )  # fmt: skip
+    words = "error of slopes"
+    return contest_panels(rows, ERROR, words, "Synthetic data or direct inference?")
 
 
 def contests(context: Context) -> pd.DataFrame:

@@ -37,6 +37,7 @@ noise = _league_lines.noise
 persons = _league_regressions.persons
 survivors = _league_regressions.survivors
 pure = _league_regressions.pure
+synthetic = _league_regressions.synthetic
 contests = _league_regressions.contests
 standings = _league_table.standings
 attacks = _league_table.attacks

@@ -355,7 +355,8 @@ def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(
 # Errors of a method at epsilon 4, and by the problem that changes it.
 SLOPES = {"row": 0.2, "row_add_remove": 0.1, "person": 0.45, "person_by_rows": 1.0, "dpmc": 0.2,
           "diffprivlib": 3.0, "gradient_ascent": 0.5, "statistics_gaussian": 0.5,
-          "statistics_laplace": 0.5, "one_sample": 2.0}  # fmt: skip
+          "statistics_laplace": 0.5, "one_sample": 2.0, "napsu_mq": 0.3, "mst": 2.0, "aim": 1.0,
+          "aim_sets": 0.9, "aim_releases": 1.5}  # fmt: skip
 LAPLACE = {"line_1": 0.66, "line_3": 1.2, "line_10": 2.9}
 
 
@@ -364,7 +365,7 @@ def contests(paper):
     """Return invented runs of contests: with 60 ones at epsilon 1 nothing is better than zero."""
     rng = np.random.default_rng(9)
     rows = []
-    for name in ("persons", "rare", "units", "statistics", "one_sample"):
+    for name in ("persons", "rare", "units", "statistics", "one_sample", "synthetic"):
         one = paper.studies[name]
         for problem, (label, method) in itertools.product(one.problems, one.methods.items()):
             for point in grids.each_value({**one.grid, **(method.grid or {})}):
@@ -439,3 +440,4 @@ def test_contests_are_drawn_as_they_are_tabled(contests, paper):
     assert sorted(ascent["y"]) == pytest.approx(sorted(best["against_nothing"].min()))
     assert len(shown(league.persons(of("persons")))) == 3
     assert len(shown(league.pure(of("statistics", "one_sample")))) == 4
+    assert len(shown(league.synthetic(of("synthetic")))) == 4
