@@ -29,8 +29,8 @@ from dpmc_league.cells import Cells, rubin
 from dpmc_league.contest import SEEDED, Estimate, Table
 
 Params = NoParams
-# Of each weight, so that log-chances have 3. With 10, which the authors take, cells may be all but
-# empty, and chains stand still with 2,000 rows at epsilon 0.5.
+# Of each weight, so that log-chances have 3: the best of 1, 3 and 10 on eight tables. With 10 cells
+# may be all but empty, and chains stand still with 2,000 rows at epsilon 0.5.
 PRIOR_SD = 1.0
 LEAST = 1e-9  # of a singular value of the features, over the largest
 WARM_UP, SETS, THIN = 50, 50, 2
