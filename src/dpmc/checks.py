@@ -34,7 +34,7 @@ def at_least(name: str, value: int, least: int) -> None:
         raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
 
 
-def room(name: str, shape: tuple[int, ...]) -> None:
+def room(name: str, shape: tuple[int, ...], cure: str = "") -> None:
     """Refuse a number that sizes an array of floats which memory has no room for.
 
     Before rows are used: afterwards the budget would be spent on an array that there is none of.
@@ -45,7 +45,7 @@ def room(name: str, shape: tuple[int, ...]) -> None:
         pass
     else:
         return
-    raise DpmcError(f"`{name}` must be fewer: memory has no room for them")
+    raise DpmcError(f"`{name}` must be fewer: memory has no room for them{cure}")
 
 
 def flag(name: str, value: object) -> None:

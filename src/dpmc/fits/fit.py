@@ -296,7 +296,8 @@ class Fit:
             return predictive.responses(told, draws, x, rng)
         predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials, group)
         if interval is None:
-            checks.room("x", (len(draws), len(predictor.design)))
+            cure = "; means and intervals by `interval=0.9` have"
+            checks.room("x", (len(draws), len(predictor.design)), cure)
             return predictor.values(draws, slice(None), rng)
         if not (is_real(interval) and 0 < interval < 1):
             raise DpmcError(f"`interval` must be between 0 and 1, got {interval!r}")
