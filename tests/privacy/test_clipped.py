@@ -33,6 +33,7 @@ MAKERS = {
     "row_histogram": {
         "dpmc/families/shares.py",
         *(f"dpmc/automatic/glm/{name}.py" for name in ("person_rows", "rows")),
+        *(f"dpmc_league/{name}.py" for name in ("regressions/napsu_mq", "synthetic")),
     },
     "row_counts": {"dpmc/automatic/glm/units.py"},
     "row_mean": {"dpmc/rows/vectors.py"},

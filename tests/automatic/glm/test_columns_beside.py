@@ -132,7 +132,6 @@ REFUSED = [
     ({"exposure": np.ones(50)}, "`exposure` must be None with likelihood 'linear'"),
     ({"likelihood": "poisson", "exposure": np.zeros(50)}, "`exposure` must be positive"),
     ({"likelihood": "poisson", "offset": np.full(50, np.inf)}, "must hold finite numbers only"),
-    ({"likelihood": "poisson", "offset": np.ones(50), "method": "dp_hmc"}, "beside a `method`"),
     ({"offset": pd.Series(np.zeros(50), index=range(1, 51))}, "`offset` must have the index of"),
 ]
 

@@ -108,6 +108,7 @@ CHOSEN: dict[str, dict[str, str]] = {
         "P-langevin": "price prices",
         "P-penalty": "price prices",
         "P-hmc": "price prices",
+        "P-hmc-10": "price prices",
         "P-acceptance": "price prices",
         "W-statistic": "winners standings",
         "W-tests-last": "winners standings",
