@@ -61,18 +61,20 @@ class Normal:
         return ledger.release(change, multiplier, self.streams.noise)
 
 
-Chain = Callable[[Normal, Ledger], Array]
-CHAINS: Mapping[str, Chain] = {
-    "langevin": lambda ground, ledger: langevin.chain(ground, ledger, NO_LIMIT),
-    "kinetic_langevin": lambda ground, ledger: kinetic_langevin.chain(ground, ledger, NO_LIMIT)[0],
-    "penalty": lambda ground, ledger: penalty.chain(ground, ledger, NO_LIMIT),
-    "hmc": lambda ground, ledger: trajectories.run(ground, ledger, NO_LIMIT).states,
+# Chains, and their effective draws by theory: with so many leapfrog steps, where there are any.
+CHAINS: Mapping[str, Callable[[Normal, Ledger, int], Array]] = {
+    "langevin": lambda ground, ledger, _: langevin.chain(ground, ledger, NO_LIMIT),
+    "kinetic_langevin": lambda ground, ledger, _: kinetic_langevin.chain(ground, ledger, NO_LIMIT)[
+        0
+    ],
+    "penalty": lambda ground, ledger, _: penalty.chain(ground, ledger, NO_LIMIT),
+    "hmc": lambda ground, ledger, steps: trajectories.run(ground, ledger, NO_LIMIT, steps).states,
 }
-THEORY: Mapping[str, Callable[[float, int], float]] = {
-    "langevin": theory.langevin,
-    "kinetic_langevin": theory.langevin,
-    "penalty": theory.penalty,
-    "hmc": theory.hmc,
+THEORY: Mapping[str, Callable[[float, int, int], float]] = {
+    "langevin": lambda k, dim, _: theory.langevin(k, dim),
+    "kinetic_langevin": lambda k, dim, _: theory.langevin(k, dim),
+    "penalty": lambda k, dim, _: theory.penalty(k, dim),
+    "hmc": lambda k, dim, steps: theory.hmc(k, dim, theory.noisy_gradients(steps)),
 }
 
 
@@ -91,20 +93,10 @@ class Measured(NamedTuple):
     acceptance_rate: float
 
 
-def expected(method: str, worth: float, dim: int, num_leapfrog_steps: int = 1) -> float:
-    """Effective draws by theory."""
-    if method == "hmc":
-        return theory.hmc(worth, dim, theory.noisy_gradients(num_leapfrog_steps))
-    return THEORY[method](worth, dim)
-
-
 def chain(method: str, dim: int, worth: float, seed: int, num_leapfrog_steps: int = 1) -> Measured:
     """Run one chain, one of ``CHAINS``, with a budget worth k exact draws; see the theory."""
     ground = Normal.of(dim, worth, Streams.of(seed, "league", "price", method, dim))
     ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
-    if method == "hmc":
-        states = trajectories.run(ground, ledger, NO_LIMIT, num_leapfrog_steps).states
-    else:
-        states = CHAINS[method](ground, ledger)
+    states = CHAINS[method](ground, ledger, num_leapfrog_steps)
     moved = np.any(np.diff(states, axis=0) != 0, axis=1)
     return Measured(float(np.mean(states.mean(axis=0) ** 2)), float(np.mean(moved)))

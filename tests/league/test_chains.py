@@ -32,7 +32,7 @@ def squares(method: str, dim: int = DIM, k: float = WORTH, number: int = CHAINS_
     for chain in range(number):
         ground = Normal.of(dim, k, Streams.of(20261124, "test", method, dim, chain))
         ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
-        found.append(np.mean(CHAINS[method](ground, ledger) ** 2))
+        found.append(np.mean(CHAINS[method](ground, ledger, 1) ** 2))
     return np.array(found)
 
 
@@ -143,17 +143,16 @@ def share(method: str, chains: int = 12, dim: int = 10) -> tuple[float, float]:
 def test_measured_effective_draws_are_those_of_theory(method) -> None:
     """In ten dimensions; the lines are limits for short moves, good to 10 % there."""
     found, error = share(method)
-    expected = price.expected(method, 300.0, 10) / 300
+    expected = price.THEORY[method](300.0, 10, 1) / 300
     assert abs(found - expected) < LIMIT * error + 0.1 * expected
 
 
 def test_ten_leapfrog_steps_are_worth_three_quarters_of_one() -> None:
-    assert price.expected("hmc", 300.0, 10, 10) / price.expected("hmc", 300.0, 10) == (
-        pytest.approx(0.747, abs=1e-3)
-    )
+    one, ten = (price.THEORY["hmc"](300.0, 10, steps) for steps in (1, 10))
+    assert ten / one == pytest.approx(0.747, abs=1e-3)
     squares = [price.chain("hmc", 10, 300.0, seed, 10).square_error for seed in range(12)]
     found = 1 / (300 * np.mean(squares))
-    expected = price.expected("hmc", 300.0, 10, 10) / 300
+    expected = ten / 300
     assert abs(found - expected) < LIMIT * found * np.sqrt(2 / 120) + 0.1 * expected
 
 

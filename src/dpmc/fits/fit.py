@@ -296,7 +296,7 @@ class Fit:
             return predictive.responses(told, draws, x, rng)
         predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset, trials, group)
         if interval is None:
-            cure = "; means and intervals by `interval=0.9` have"
+            cure = "; `interval=0.9` gives means and intervals in little"
             checks.room("x", (len(draws), len(predictor.design)), cure)
             return predictor.values(draws, slice(None), rng)
         if not (is_real(interval) and 0 < interval < 1):

@@ -71,7 +71,7 @@ def run(
         own = Params(**_tables.having(point.params, Params))
         dim, steps = int(point.point["dim"]), own.num_leapfrog_steps
         worth = own.per_dim * dim
-        share = price.expected(point.method, worth, dim, steps) / worth
+        share = price.THEORY[point.method](worth, dim, steps) / worth
         rng = stream(setup.seed, "chain", canonical(point), replicate)
         found = price.chain(point.method, dim, worth, int(rng.integers(2**62)), steps)
         return {

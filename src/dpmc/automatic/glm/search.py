@@ -81,7 +81,7 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found, in whitened coordinates phi: ``beta = basis @ phi`` in units.
+    """Findings of a search, in whitened coordinates phi: ``beta = basis @ phi`` in units.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Search:
     steady: float = 1.0
 
     def run(self, start: Array | None) -> Found:
-        """What is found, with all of the budget."""
+        """Findings, with all of the budget."""
         kind, dim = self.rows.kind, self.rows.dim
         alpha, mean = self._null()
         moments = self.rows.moments(math.sqrt(LONG * dim))
@@ -275,7 +275,7 @@ class Search:
         )  # fmt: skip
 
     def _checks(self, dispersed: tuple[float, float], remaining: float) -> Iterator[Check]:
-        """What was released of the model beside the posterior."""
+        """Releases about the model beside the posterior."""
         yield from checks.of_gradients(dispersed, remaining)
         if self.rows.kind in (LINEAR, STUDENT_T):
             counts, noise, sigma = self.counted
@@ -398,7 +398,7 @@ class Search:
         return reach * bound
 
     def _usual_excess(self, bound: float) -> tuple[float, float]:
-        """What residuals of the null model have beyond a bound, above less below, and all.
+        """Residuals of the null model beyond a bound: those above less those below, and all.
 
         In all rows; of counts, whose residuals are skewed, nearly all is above.
         """
@@ -415,7 +415,7 @@ class Search:
         return float(self.numbers[kernels.PERSON] or self.numbers[kernels.GRADIENT])
 
     def _target(self, num_rows: float) -> float:
-        """How near, in the linear predictor, the last stage should begin.
+        """Distance, in the linear predictor, within which the last stage should begin.
 
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
@@ -457,7 +457,7 @@ class Search:
         cost: float,
         last: bool = False,
     ) -> Observed:
-        """What is released at a point."""
+        """Releases at a point."""
         kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
         sigma = float(numbers[kernels.SIGMA])
         robust = self.robust and last
