@@ -441,7 +441,7 @@ def test_the_example_of_persons_runs(capsys):
 
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
-    run = {"README.md": 1, "library.md": 5, "audit.md": 1, "privacy.md": 3, "extending.md": 1}
+    run = {"README.md": 1, "library.md": 5, "audit.md": 2, "privacy.md": 3, "extending.md": 1}
     run |= {"league.md": 1, "formulas.md": 4, "shards.md": 2, "sessions.md": 2}
     run |= {"guarantees.md": 1, "releases.md": 2, "persons.md": 1}
     run |= {"tutorial.md": len(blocks("docs/tutorial.md"))}
@@ -463,8 +463,10 @@ def test_the_page_on_formulas_runs_from_a_file_to_a_table(tmp_path, monkeypatch,
     )
 
 
-def test_the_example_of_the_audit_page_runs():
-    (example,) = blocks("docs/audit.md")
+def test_the_examples_of_the_audit_page_run(capsys):
+    many_runs, one_run = blocks("docs/audit.md")
     names: dict[str, object] = {}
-    exec(example, names)
+    exec(many_runs, names)
     assert names["result"].epsilon_lower > 0.85
+    exec(one_run, names)
+    assert capsys.readouterr().out.rstrip().endswith("claim 1 violated)")

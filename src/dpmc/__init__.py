@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpmc.modelling import model
     from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
+    from dpmc.privacy.one_run import audit_one_run
     from dpmc.releases import Release, from_release, mechanisms
     from dpmc.session import Session
     from dpmc.shards.federation import federation
@@ -44,6 +45,7 @@ __all__ = [
     "Session",
     "Summary",
     "audit",
+    "audit_one_run",
     "compare",
     "federation",
     "fit",
@@ -76,6 +78,7 @@ _HOMES = {
     "Session": "dpmc.session",
     "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
+    "audit_one_run": "dpmc.privacy.one_run",
     "compare": "dpmc.comparison",
     "federation": "dpmc.shards.federation",
     "fit": "dpmc.fitting",

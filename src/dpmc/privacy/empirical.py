@@ -35,7 +35,7 @@ from dpmc.types.gaussian_curve import epsilon_of_loss
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Method = Literal["counts", "trade_off"]
+Method = Literal["counts", "trade_off", "one_run"]
 
 FEWEST_RUNS = 200
 # Share of the runs to choose the rule on; the bound is from the rest. Scores are learnt from the
@@ -62,13 +62,14 @@ class AuditResult:
     delta : float
     confidence : float
         Probability, at least, that a bound is not above the truth.
-    method : {"counts", "trade_off"}
-        ``"counts"`` holds for every mechanism, ``"trade_off"`` under the hypothesis of mu-GDP.
+    method : {"counts", "trade_off", "one_run"}
+        ``"counts"`` holds for every mechanism, as does ``"one_run"``; ``"trade_off"`` under the
+        hypothesis of mu-GDP.
     event : str
         The rule, in words.
     counts : mapping of str to int
-        Runs ``learning`` and ``judging`` the rule; of the latter ``guesses`` and, among those,
-        ``right`` ones.
+        Runs ``learning`` and ``judging`` the rule, or ``canaries`` of one run; of the latter
+        ``guesses`` and, among those, ``right`` ones.
     claim : float or None
         Claimed epsilon at `delta`.
     claim_mu : float or None
@@ -121,7 +122,8 @@ class AuditResult:
         return plots.trade_off(lines)
 
     def __repr__(self) -> str:
-        how = "by counts" if self.method == "counts" else f"if GDP, mu >= {self.mu_lower:.3g}"
+        how = {"counts": "by counts", "one_run": "from one run"}.get(self.method, "")
+        how = how or f"if GDP, mu >= {self.mu_lower:.3g}"
         text = f"epsilon >= {self.epsilon_lower:.3g} at delta = {self.delta:.3g} ({how}"
         text += f", confidence {self.confidence:.4g})"
         if self.claim is not None:
@@ -195,8 +197,10 @@ def audit(
     """
     if not callable(mechanism):
         raise DpmcError(f"`mechanism` must be a function, got {type(mechanism).__name__}")
-    delta, claimed = _terms(delta, claim, mu)
-    _check(confidence, num_runs, workers)
+    delta, claimed = terms(delta, claim, mu)
+    confident(confidence)
+    checks.at_least("num_runs", num_runs, FEWEST_RUNS)
+    checks.at_least("workers", workers, 1)
     num_runs, workers, seed = int(num_runs), int(workers), checks.seed(seed)
     # No root takes a negative number.
     root = np.random.SeedSequence(seed if seed is None or seed >= 0 else [-seed, 1])
@@ -356,10 +360,10 @@ def _epsilon(mu: float, delta: float) -> float:
     return epsilon_of_loss(mu**2 / 2, delta)
 
 
-def _terms(
+def terms(
     delta: float | None, claim: float | Guarantee | None, mu: float | None
 ) -> tuple[float, float | None]:
-    """Delta and the claimed epsilon."""
+    """Delta and the claimed epsilon, checked."""
     claimed = claim.epsilon if isinstance(claim, Guarantee) else claim
     if isinstance(claim, Guarantee) and delta not in (None, claim.delta):
         raise DpmcError(f"`delta` must be that of the claim, {claim.delta}, got {delta}")
@@ -380,8 +384,7 @@ def _terms(
     return delta, claimed
 
 
-def _check(confidence: float, num_runs: int, workers: int) -> None:
+def confident(confidence: float) -> None:
+    """Refuse what is no confidence."""
     if not (is_real(confidence) and 0.5 < confidence < 1):
         raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence!r}")
-    checks.at_least("num_runs", num_runs, FEWEST_RUNS)
-    checks.at_least("workers", workers, 1)

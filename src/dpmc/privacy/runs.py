@@ -35,7 +35,7 @@ def outcomes_of(
     root : numpy.random.SeedSequence
         Of the generators that a mechanism with a parameter ``rng`` gets.
     """
-    sized, seeded = _takes(mechanism, "size"), _takes(mechanism, "rng")
+    sized, seeded = takes(mechanism, "size"), takes(mechanism, "rng")
     if workers > 1 and not seeded:
         raise DpmcError(
             f"`workers` must be 1 for a mechanism without a parameter `rng`, got {workers}: "
@@ -96,7 +96,8 @@ def _once(mechanism: Callable[..., Any], data: Any, given: Mapping[str, Any]) ->
         return Raised(type(error).__name__, str(error))
 
 
-def _takes(mechanism: Callable[..., Any], name: str) -> bool:
+def takes(mechanism: Callable[..., Any], name: str) -> bool:
+    """Whether a mechanism has a parameter of a name, without a default."""
     try:
         parameter = inspect.signature(mechanism).parameters.get(name)
     except (TypeError, ValueError):
