@@ -348,7 +348,7 @@ DATA = {
     ),
     "pandas with a missing number": (
         lambda: run(rows=FRAME.assign(a=pd.array([1.5, pd.NA] * (N // 2), dtype="Float64"))),
-        "data 'data': column 0 must hold finite numbers only, unless `invalid_rows` is 'zero'",
+        "data 'data': column 'a' must hold finite numbers only, unless `invalid_rows` is 'zero'",
     ),
     "pandas with a missing number, as nothing": (
         lambda: run(

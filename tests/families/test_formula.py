@@ -71,7 +71,7 @@ def test_new_rows_are_read_as_the_rows_were(fit, tmp_path):
 @pytest.mark.parametrize(
     ("new", "told"),
     [
-        (pd.DataFrame({"age": [30.0]}), "`x` must have the column 'sex' of the formula, got age"),
+        (pd.DataFrame({"age": [30.0]}), "`x` must have a column 'sex', got age"),
         (pd.DataFrame({"age": [30.0], "sex": ["x"]}), "a declared level, in all columns"),
         (pd.DataFrame({"age": [None], "sex": ["f"]}), "`x` must have a number"),
         ({"age": [30.0], "sex": ["f"]}, "`x` must be a data frame with columns of the formula"),

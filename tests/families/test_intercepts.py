@@ -211,7 +211,7 @@ def test_new_rows_have_the_intercept_of_their_level(tmp_path):
         assert np.allclose(by_array, expected)
     for rows, more, told in [
         (new.assign(clinic="z"), {}, "a declared level, in all columns"),
-        (new[["dose"]], {}, "must have the column 'clinic' of the formula"),
+        (new[["dose"]], {}, "must have a column 'clinic'"),
         (np.zeros((2, 1)), {}, "`group` must be given, as to the fit"),
         (np.zeros((2, 1)), {"group": ["a", "z"]}, "`group` must be one of the levels of the fit"),
     ]:

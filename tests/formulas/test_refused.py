@@ -190,15 +190,16 @@ TABLES = {
     "dict": (fit(table={"y": [1], "age": [2]}), "a query or a file, got dict"),
     "another column": (
         fit("y ~ weight"),
-        "must have the column 'weight' of the formula, got y, age,",
+        "must have a column 'weight', got y, age,",
     ),
     "names that are rows": (
         fit(table=pd.DataFrame([[1, 2]], columns=["0.25", "1.5"])),
-        "the column 'y' of the formula",
+        "a column 'y'",
     ),
+    "no rows": (fit(table=ROWS[:0]), "the table of a formula must have rows, got none"),
     "column twice": (
         fit(table=pd.DataFrame([[1, 2, 3]], columns=["y", "age", "age"])),
-        "'age' of the formula, got several",
+        "'age', got several",
     ),
     "categories": (
         fit(table=ROWS.astype({"age": "category"})),

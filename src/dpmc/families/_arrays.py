@@ -29,6 +29,7 @@ from dpmc.types import (
     is_lazy,
     is_name,
     labels,
+    refuse_not_finite,
 )
 
 
@@ -73,6 +74,8 @@ def rows_of(
         got = f"{features.ndim} dimensions" if hidden else f"shape {features.shape}"
         got += ": give one column as x[:, None], or frame[['age']]" if features.ndim == 1 else ""
         raise DpmcError(f"data 'x': `x` must have rows and columns, got {got}")
+    if invalid_rows == "refuse":
+        refuse_not_finite("data 'x':", features, x)
     number = None if hidden else len(features)
     if y is None or isinstance(y, str):
         got = "None" if y is None else f"the text {y!r}"
@@ -106,6 +109,8 @@ def _column_beside(
         got = "another number" if number is None else column.shape
         raise DpmcError(f"`{name}` must have one {what} for {_each(number)} of `x`, got {got}")
     frames.check_index(name, given, "x", x)
+    if invalid_rows == "refuse" and not np.isfinite(column).all():
+        raise DpmcError(f"`{name}` must hold finite numbers only, unless `invalid_rows` is 'zero'")
     return column
 
 

@@ -52,6 +52,8 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         named = [unit] if isinstance(unit, str) else []
         frame = table_of(data, (*design.columns, *(rest[name] for name in beside), *named))
         x = pd.DataFrame(design.x(frame), columns=list(design.names))
+        if not len(x) and unit is None and rest.get("neighbours") != "add_remove":
+            raise DpmcError("the table of a formula must have rows, got none")
         if isinstance(frame, pd.DataFrame):  # of which series beside it have the index
             x.index = frame.index
         offset = design.added(frame)

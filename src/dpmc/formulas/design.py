@@ -265,12 +265,9 @@ def refuse_missing_columns(names: list[Any], wanted: tuple[str, ...], told: str)
         if [str(label) for label in names].count(name) == 1:
             continue
         if name in map(str, names):
-            raise DpmcError(f"{told} must have one column {name!r} of the formula, got several")
+            raise DpmcError(f"{told} must have one column {name!r}, got several")
         known = ", ".join(map(str, names)) if all(map(frames.is_name, names)) else ""
-        raise DpmcError(
-            f"{told} must have the column {name!r} of the formula"
-            + (f", got {known}" if known else "")
-        )
+        raise DpmcError(f"{told} must have a column {name!r}" + (f", got {known}" if known else ""))
 
 
 def _sides(text: str) -> tuple[list[Any], list[Any]]:

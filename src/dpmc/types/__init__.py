@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmc.types.dataset import Dataset
+from dpmc.types.dataset import Dataset, refuse_not_finite
 from dpmc.types.entries import InvalidRows, number, numbers
 from dpmc.types.errors import UNAVAILABLE, DpmcError, MemoryLimitError, UnavailableError
 from dpmc.types.frames import (
@@ -85,5 +85,6 @@ __all__ = [
     "labels",
     "number",
     "numbers",
+    "refuse_not_finite",
     "swapped",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmc.types.entries import InvalidRows
 from dpmc.types.errors import DpmcError
-from dpmc.types.frames import as_numbers
+from dpmc.types.frames import as_numbers, is_frame, is_name, labels
 from dpmc.types.numbers import Array, is_real
 
 
@@ -67,7 +67,8 @@ class Dataset:
             raise DpmcError(f"`name` must be a text, got {type(self.name).__name__}")
         if self.invalid_rows not in ("refuse", "zero"):
             raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {self.invalid_rows!r}")
-        x = as_numbers(f"data {self.name!r}:", self.x, self.invalid_rows)
+        given = self.x
+        x = as_numbers(f"data {self.name!r}:", given, self.invalid_rows)
         if x.ndim != 2 or 0 in x.shape:
             raise DpmcError(
                 f"data {self.name!r}: `x` must have rows and columns, got shape {x.shape}"
@@ -80,13 +81,9 @@ class Dataset:
             raise DpmcError(
                 f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
             )
-        columns = _columns_not_finite(x)
-        if columns and self.invalid_rows == "refuse":
-            raise DpmcError(
-                f"data {self.name!r}: column {columns[0]} must hold finite numbers only, "
-                "unless `invalid_rows` is 'zero'"
-            )
-        if columns:
+        if self.invalid_rows == "refuse":
+            refuse_not_finite(f"data {self.name!r}:", x, given)
+        elif _columns_not_finite(x):
             x = x.copy(order="K")
             x[~np.isfinite(x).all(axis=1)] = np.nan
             object.__setattr__(self, "x", x)
@@ -133,6 +130,16 @@ def _check_numbers(name: str, what: str, given: Any) -> None:
         if not (is_real(value) and math.isfinite(value)):
             one = what.removesuffix("s")
             raise DpmcError(f"data {name!r}: {one} {key!r} must be a finite number, got {value!r}")
+
+
+def refuse_not_finite(told: str, x: Array, given: Any) -> None:
+    """Refuse numbers that are not finite, by the name of their column if what was given has one."""
+    for k in _columns_not_finite(x):
+        named = is_frame(given) and is_name(labels(given)[k])
+        raise DpmcError(
+            f"{told} column {repr(labels(given)[k]) if named else k} must hold finite numbers "
+            "only, unless `invalid_rows` is 'zero'"
+        )
 
 
 def _columns_not_finite(x: Array) -> list[int]:

@@ -131,7 +131,7 @@ REFUSED = [
     ({"offset": np.zeros(3)}, "`offset` must have one number for each of 50 rows"),
     ({"exposure": np.ones(50)}, "`exposure` must be None with likelihood 'linear'"),
     ({"likelihood": "poisson", "exposure": np.zeros(50)}, "`exposure` must be positive"),
-    ({"likelihood": "poisson", "offset": np.full(50, np.inf)}, "must hold finite numbers only"),
+    ({"likelihood": "poisson", "offset": np.full(50, np.inf)}, "`offset` must hold finite numbers"),
     ({"offset": pd.Series(np.zeros(50), index=range(1, 51))}, "`offset` must have the index of"),
 ]
 
