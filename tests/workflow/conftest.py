@@ -53,7 +53,8 @@ class Project:
         return self.of_paper(PAPERS[0])
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "snakemake", "--cores", "all", *arguments]
+        at_once = ["--max-jobs-per-timespan", "100/1s"]  # a run of few jobs ends sooner so
+        return [sys.executable, "-m", "snakemake", "--cores", "all", *at_once, *arguments]
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
