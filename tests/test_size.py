@@ -20,7 +20,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc/ep": 4669,
     "src/dpmc/families": 2724,
     "src/dpmc/fits": 1638,
-    "src/dpmc/formulas": 755,
+    "src/dpmc/formulas": 752,
     "src/dpmc/linreg": 5352,
     "src/dpmc/mcmc": 3481,
     "src/dpmc/models": 839,

@@ -162,7 +162,7 @@ def proper(precision: Array) -> Array:
 
 
 def _is_normal(prior: Prior, mode: Array) -> bool:
-    """Whether the curvature is the same elsewhere."""
+    """True for a prior whose curvature is the same elsewhere."""
     here, basis = prior.precision(mode), prior.spread(mode)
     rng = np.random.default_rng(0)  # of public places, the same each time
     for _ in range(PLACES):

@@ -122,8 +122,8 @@ class AuditResult:
         return plots.trade_off(lines)
 
     def __repr__(self) -> str:
-        how = {"counts": "by counts", "one_run": "from one run"}.get(self.method, "")
-        how = how or f"if GDP, mu >= {self.mu_lower:.3g}"
+        how = "from one run" if self.method == "one_run" else "by counts"
+        how = how if self.mu_lower is None else f"if GDP, mu >= {self.mu_lower:.3g}"
         text = f"epsilon >= {self.epsilon_lower:.3g} at delta = {self.delta:.3g} ({how}"
         text += f", confidence {self.confidence:.4g})"
         if self.claim is not None:
@@ -195,16 +195,11 @@ def audit(
     >>> result.violates_claim
     True
     """
-    if not callable(mechanism):
-        raise DpmcError(f"`mechanism` must be a function, got {type(mechanism).__name__}")
-    delta, claimed = terms(delta, claim, mu)
-    confident(confidence)
+    delta, claimed = checked(mechanism, confidence, delta, claim, mu)
     checks.at_least("num_runs", num_runs, FEWEST_RUNS)
     checks.at_least("workers", workers, 1)
-    num_runs, workers, seed = int(num_runs), int(workers), checks.seed(seed)
-    # No root takes a negative number.
-    root = np.random.SeedSequence(seed if seed is None or seed >= 0 else [-seed, 1])
-    coins, runs = root.spawn(2)
+    num_runs, workers = int(num_runs), int(workers)
+    coins, runs = roots(seed)
     labels: Labels = np.random.default_rng(coins).random(num_runs) < 0.5
     results = outcomes_of(mechanism, (data, neighbour), labels, workers, runs)
     if all(isinstance(outcome, Raised) for outcome in results):
@@ -360,10 +355,18 @@ def _epsilon(mu: float, delta: float) -> float:
     return epsilon_of_loss(mu**2 / 2, delta)
 
 
-def terms(
-    delta: float | None, claim: float | Guarantee | None, mu: float | None
+def checked(
+    mechanism: object,
+    confidence: float,
+    delta: float | None,
+    claim: float | Guarantee | None,
+    mu: float | None = None,
 ) -> tuple[float, float | None]:
-    """Delta and the claimed epsilon, checked."""
+    """Delta and the claimed epsilon, after all that audits are given was checked."""
+    if not callable(mechanism):
+        raise DpmcError(f"`mechanism` must be a function, got {type(mechanism).__name__}")
+    if not (is_real(confidence) and 0.5 < confidence < 1):
+        raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence!r}")
     claimed = claim.epsilon if isinstance(claim, Guarantee) else claim
     if isinstance(claim, Guarantee) and delta not in (None, claim.delta):
         raise DpmcError(f"`delta` must be that of the claim, {claim.delta}, got {delta}")
@@ -384,7 +387,8 @@ def terms(
     return delta, claimed
 
 
-def confident(confidence: float) -> None:
-    """Refuse what is no confidence."""
-    if not (is_real(confidence) and 0.5 < confidence < 1):
-        raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence!r}")
+def roots(seed: int | None) -> list[np.random.SeedSequence]:
+    """Roots of coins and of runs."""
+    seed = checks.seed(seed)
+    # No root takes a negative number.
+    return np.random.SeedSequence(seed if seed is None or seed >= 0 else [-seed, 1]).spawn(2)

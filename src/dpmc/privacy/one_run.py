@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import bisect
 from scipy.special import expit
 from scipy.stats import binom
 
 from dpmc import checks
-from dpmc.privacy.empirical import AuditResult, confident, terms
+from dpmc.privacy.empirical import AuditResult, checked, roots
 from dpmc.privacy.runs import takes
 from dpmc.types import Array, DpmcError, Guarantee
 
 FEWEST_CANARIES = 10
 _LARGEST_EPSILON = 50.0
-_HALVINGS = 60  # of the interval for epsilon
 
 
 def audit_one_run(
@@ -84,15 +84,9 @@ def audit_one_run(
     >>> result.violates_claim
     True
     """
-    if not callable(mechanism):
-        raise DpmcError(f"`mechanism` must be a function, got {type(mechanism).__name__}")
-    delta, claimed = terms(delta, claim, None)
-    confident(confidence)
+    delta, claimed = checked(mechanism, confidence, delta, claim)
     checks.at_least("num_canaries", num_canaries, FEWEST_CANARIES)
-    seed = checks.seed(seed)
-    coins, runs = np.random.SeedSequence(
-        seed if seed is None else [abs(seed), int(seed < 0)]
-    ).spawn(2)
+    coins, runs = roots(seed)
     included = np.random.default_rng(coins).random(num_canaries) < 0.5
     given = {"rng": np.random.default_rng(runs)} if takes(mechanism, "rng") else {}
     scores = _scores(mechanism(included.copy(), **given), num_canaries)
@@ -122,16 +116,11 @@ def epsilon_of_guesses(
     error : float
         Probability, at most, that the bound is above the truth.
     """
-    low, high = 0.0, _LARGEST_EPSILON
-    if p_value(right, guesses, canaries, low, delta) > error:
-        return 0.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if p_value(right, guesses, canaries, middle, delta) <= error:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def excess(epsilon: float) -> float:
+        return p_value(right, guesses, canaries, epsilon, delta) - error
+
+    return float(bisect(excess, 0.0, _LARGEST_EPSILON)) if excess(0.0) < 0 else 0.0
 
 
 def p_value(right: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:

@@ -68,7 +68,7 @@ class Whitening:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long whitened features are: noisy counts, shares of all rows.
+    """Lengths of whitened features: noisy counts, as shares of all rows.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Till:
 
     @property
     def left(self) -> float:
-        """What is left of mu^2."""
+        """Remaining mu^2."""
         return self.ledger.remaining
 
     @property
@@ -46,7 +46,7 @@ class Till:
 
     @property
     def moved(self) -> float:
-        """How far one row moves a sum of vectors of length 1."""
+        """Sensitivity of a sum of vectors of length 1."""
         return row_sum(0.0, 1.0, self.neighbours).sensitivity
 
     def part(self, noise: float, target: float, least: float, most: float) -> float:

@@ -40,7 +40,7 @@ DIFFER = 4
 
 @dataclass(frozen=True)
 class Units:
-    """What one unit of each column is; the response, where it has a scale, is the last column.
+    """Units of the columns; the response, where it has a scale, is the last one.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Offset:
 
 
 def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> NDArray[np.bool_]:
-    """Whether more than half of some rows are beyond a place, given as its log2.
+    """Decisions, by noisy counts, that more than half of some rows are beyond a place (its log2).
 
     Units are rather near 1 than far from it: far away that takes more than a count by chance.
     """
