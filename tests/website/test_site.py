@@ -259,7 +259,14 @@ def test_a_figure_is_zoomed_and_closed_by_keyboard(chromium: Browser, site: Path
     chromium.run("document.activeElement.click()")
     assert chromium.run("document.querySelector('dialog.zoom img').clientWidth") > 1000
     chromium.press("Escape")
-    closed = "new Promise((tell) => setTimeout(() => tell(!document.querySelector('dialog')), 100))"
+    closed = """new Promise((tell) => {
+      const start = performance.now();
+      const look = () => {
+        const gone = !document.querySelector("dialog");
+        if (gone || performance.now() - start > 10000) tell(gone); else setTimeout(look, 20);
+      };
+      look();
+    })"""
     assert chromium.run(closed)
     assert chromium.run("document.activeElement.querySelector('img') !== null")
 
