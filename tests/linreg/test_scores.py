@@ -104,14 +104,3 @@ def test_the_loss_over_draws_adds_the_spread_of_the_posterior():
     without = scores.coefficient_errors(mean, truth, covariance)
     assert math.isnan(without.pop("prediction_over_draws"))
     assert without == {name: errors[name] for name in without}
-
-
-def test_an_interval_of_fifty_runs_has_forty_nine_degrees_of_freedom():
-    values = stream(45, "interval").standard_normal(50)
-    interval = scores.t_interval(values)
-    half = 1.6765508919142629 * values.std(ddof=1) / math.sqrt(50)
-    assert interval.mean == pytest.approx(values.mean())
-    assert interval.low == pytest.approx(values.mean() - half)
-    assert interval.high == pytest.approx(values.mean() + half)
-    wider = scores.t_interval(values, 0.99)
-    assert wider.low < interval.low < interval.high < wider.high

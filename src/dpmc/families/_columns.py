@@ -12,7 +12,6 @@ from dpmc.families.likelihoods import ALL, LIKELIHOODS
 from dpmc.fits.predictive import (
     BINOMIAL,
     LINEAR,
-    LOGISTIC,
     MULTINOMIAL,
     NEGATIVE_BINOMIAL,
     ORDINAL,
@@ -25,8 +24,7 @@ from dpmc.formulas.columns import places
 from dpmc.formulas.syntax import checked_levels
 from dpmc.types import Array, DpmcError, InvalidRows, frames
 
-# Likelihoods with a search of their own; those of responses with a scale.
-SEARCHED = LINEAR, STUDENT_T, LOGISTIC, POISSON
+# Likelihoods of responses with a scale.
 SCALED = LINEAR, STUDENT_T
 
 

@@ -1,28 +1,17 @@
 """Scores of an estimate or a posterior of regression coefficients.
 
-Prediction and estimation errors, intervals over repeated releases, and the distance of a
-private posterior from the non-private one [alparslan2023thesis, chapter 7].
+Prediction and estimation errors, and the distance of a private posterior from the non-private one
+[alparslan2023thesis, chapter 7].
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from dpmc.checks import shaped
-from dpmc.types import Array, DpmcError
-
-LEVEL = 0.9
-
-
-class CredibleInterval(NamedTuple):
-    """A mean over independent runs, and an interval that covers its expectation."""
-
-    mean: float
-    low: float
-    high: float
+from dpmc.types import Array
 
 
 def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
@@ -88,22 +77,3 @@ def coefficient_errors(
         "prediction": float(error @ covariance @ error),
         "prediction_over_draws": over_draws,
     }
-
-
-def t_interval(values: Array, level: float = LEVEL) -> CredibleInterval:
-    """Mean of independent runs and its Student t interval.
-
-    `values`, shape (m,): at least two; fifty runs have 49 degrees of freedom. `level`: coverage, in
-    (0, 1).
-    """
-    values = shaped("values", values, (-1,), "(m,), m >= 2")
-    if len(values) < 2:
-        raise DpmcError(f"`values` must be at least 2 numbers, got {len(values)}")
-    if not 0 < level < 1:
-        raise DpmcError(f"`level` must be in (0, 1), got {level}")
-    from scipy.special import stdtrit
-
-    mean = float(np.mean(values))
-    quantile = float(stdtrit(len(values) - 1, 0.5 + level / 2))
-    half = quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return CredibleInterval(mean, mean - half, mean + half)
