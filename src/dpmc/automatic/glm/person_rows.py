@@ -77,10 +77,13 @@ class PersonRows(Rows):
         curvature = np.zeros(shape)
         squares = np.zeros(shape if meat else (0, 0))
         _, gradient = self._summed(basis, phi, numbers, curvature, squares)
-        longest, largest = numbers[kernels.PERSON], numbers[kernels.PERSON_CURVED]
+        longest, largest = numbers[kernels.PERSON], float(numbers[kernels.PERSON_CURVED])
+        if self.kind == kernels.STUDENT_T and not numbers[kernels.SAFE]:
+            # A sum over many rows may be as long with either sign: see `row_matrices`.
+            largest *= math.sqrt(2)
         return Sums(
             row_sum(gradient[: self.dim], float(longest)),
-            packed_sum(curvature, float(largest), self.neighbours),
+            packed_sum(curvature, largest, self.neighbours),
             packed_sum(squares, float(longest**2), self.neighbours),
             *ones[3:],
         )

@@ -23,7 +23,8 @@ under addition or removal, where that number is a count with noise, see `dpmc.au
 
 Of persons who may have several rows each, all of this is of one row of each, but the gradient and
 the curvature: sums over the rows of a person, clipped to C and to a Frobenius norm B. They are as
-those of rows with bounds C and B; squares are of the clipped gradients. See `person_rows`.
+those of rows with bounds C and B, but that in the last stage of a Student-t model two curvatures
+of opposite signs are 2 B apart; squares are of the clipped gradients. See `person_rows`.
 """
 
 from __future__ import annotations
