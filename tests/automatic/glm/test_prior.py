@@ -95,6 +95,16 @@ def test_few_rows_show_their_units_for_more_of_the_budget():
     assert 0.08 < spent < 0.3
 
 
+def test_locations_are_medians_of_what_is_there():
+    """Sixty in a hundred rows are missing; a count is 40 deviations from what a scale moves it."""
+    x = 7.0 + stream(0, "missing").normal(size=(20_000, 2))
+    x[:12_000] = np.nan
+    till = Till(Ledger(GaussianBudget(1.0), "continuous"), np.random.default_rng(0))
+    found = units.find(till, Counted(20_000.0), x, True)
+    np.testing.assert_allclose(found.location, 7.0, atol=1.0)
+    assert not found.beyond.any()
+
+
 def test_a_prior_of_each_coefficient_by_its_name():
     """The posterior of a normal model with little noise is the conjugate one."""
     rng = np.random.default_rng(3)

@@ -55,6 +55,19 @@ def test_too_few_rows_for_units_are_told():
     assert "does not show in which units the columns are" in text
 
 
+@pytest.mark.parametrize(
+    ("column", "factor", "shift"),
+    [(0, 1e13, 0.0), (0, 1e-11, 0.0), (0, 1.0, 1e10), (1, 1e12, 0.0), (1, 1.0, -1e11)],
+)
+def test_units_that_are_too_far_to_be_found_are_named(column, factor, shift):
+    rows = rows_of("linear", 4000)[:, [0, -1]]
+    rows[:, column] = rows[:, column] * factor + shift
+    fit, mean, _ = fitted(rows, "linear", epsilon=4.0, seed=1)
+    (remark,) = fit.remarks
+    assert remark.startswith("The scale of " + ("'x1'", "the response")[column])
+    assert np.isfinite(mean).all()
+
+
 def test_a_prior_for_each_coefficient():
     rows = rows_of("linear", 20_000)
     fit, mean, _ = fitted(rows, "linear", epsilon=4.0, seed=1, prior_sd=[10.0, 1e-6, 10.0])

@@ -14,7 +14,7 @@ import numpy as np
 from dpmc.automatic.glm.kernels import LOGISTIC, POISSON
 from dpmc.automatic.glm.normal import Normal
 from dpmc.automatic.glm.search import Found
-from dpmc.automatic.glm.units import Units
+from dpmc.automatic.glm.units import FARTHEST, WIDEST, Units
 from dpmc.automatic.statement import WORTH_HAVING, Cost
 from dpmc.types import Array
 
@@ -77,6 +77,8 @@ class Judged:
 def remarks(judged: Judged) -> Iterator[str]:
     """Remarks on what is wrong with a fit."""
     yield from _units(judged)
+    if judged.units.beyond.any():
+        return  # of which all else follows
     yield from _columns(judged)
     yield from _budget(judged)
     pulled = list(_prior(judged))
@@ -95,6 +97,14 @@ def _units(judged: Judged) -> Iterator[str]:
             "The budget does not show in which units the columns are: there are too few rows for "
             "this epsilon. They were taken as they are, with a unit of 1 around 0: scale them by "
             "public numbers before, or use a larger epsilon or more rows."
+        )
+    both = zip([*map(repr, judged.columns), "the response"], judged.units.beyond, strict=False)
+    far = " and ".join(name for name, one in both if one)
+    if far:
+        yield (
+            f"The scale of {far}, or the distance from 0, is beyond what is looked for: scales "
+            f"from 2^-{WIDEST:g} to 2^{WIDEST:g}, and up to 2^{FARTHEST:g} of them from 0. Give "
+            "other units, or take away a public number."
         )
 
 

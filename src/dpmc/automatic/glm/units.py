@@ -49,12 +49,15 @@ class Units:
         Whether no more rows differ in a column than noise hides.
     seen : bool
         Whether the budget let scales be looked for: otherwise they are 1, around 0.
+    beyond : ndarray of shape (q,), bool
+        Whether a scale or location is as far as they are looked for, and may be farther.
     """
 
     location: Array
     scale: Array
     still: NDArray[np.bool_]
     seen: bool
+    beyond: NDArray[np.bool_]
 
 
 def find(till: Till, counted: Counted, x: Array, centred: bool, noise: float = NOISE) -> Units:
@@ -94,7 +97,8 @@ def find(till: Till, counted: Counted, x: Array, centred: bool, noise: float = N
     cost /= several  # of one count
     location, scale = np.zeros(num_columns), np.ones(num_columns)
     if 1 / math.sqrt(cost) > BLIND * count:
-        return Units(location, scale, np.zeros(num_columns, dtype=bool), False)
+        neither = np.zeros(num_columns, dtype=bool)
+        return Units(location, scale, neither, False, neither)
     all_columns = np.arange(num_columns)
     lowest = np.full(num_columns, -math.inf)
     differ, noise_of_it = _beyond(till, sizes, lowest, all_columns, DIFFER * cost)
@@ -108,8 +112,9 @@ def find(till: Till, counted: Counted, x: Array, centred: bool, noise: float = N
         above = _beyond_half(beyond, differ[active], deviation, middle[active])
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     scale[varied] = np.exp2((low + high) / 2)[varied]
+    far = varied & ((low == -WIDEST) | (high == WIDEST))
     if not centred:
-        return Units(location, scale, still, True)
+        return Units(location, scale, still, True, far)
     low, high = np.full(num_columns, -FARTHEST), np.full(num_columns, FARTHEST)
     for _ in range(ROUNDS):
         ends = scale * np.sinh(high * math.log(2)) - scale * np.sinh(low * math.log(2))
@@ -122,7 +127,11 @@ def find(till: Till, counted: Counted, x: Array, centred: bool, noise: float = N
         above = _beyond_half(beyond, np.full(len(active), number), deviation, middle[active])
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     location = scale * np.sinh((low + high) / 2 * math.log(2))
-    return Units(location, scale, still, True)
+    distant = (low == -FARTHEST) | (high == FARTHEST)
+    # As good as constant: in units of its own, sums of its squares would lose all digits.
+    scale = np.where(distant, np.maximum(scale, np.abs(location)), scale)
+    far |= distant
+    return Units(location, scale, still, True, far)
 
 
 @dataclass(frozen=True)
@@ -186,7 +195,8 @@ def upper(till: Till, counted: Counted, y: Array, share: float, cost: float) -> 
 def _beyond(
     till: Till, values: Array, places: Array, columns: NDArray[np.int64], cost: float
 ) -> tuple[Array, float]:
-    """Noisy counts of entries of columns that are beyond a place of each."""
-    counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
+    """Noisy counts of entries of columns that are beyond a place of each; half of a missing one."""
+    missing = 0.5 * np.isnan(values).sum(axis=0)
+    counts = np.array([float(np.sum(values[:, k] > places[k])) + missing[k] for k in columns])
     size = len(columns)
     return till.release("units", row_counts(counts, till.neighbours), size * cost)
