@@ -51,12 +51,13 @@ def test_integers_between_clamps_have_a_probability_of_one(make) -> None:
 
 @pytest.mark.parametrize("make", [mechanisms.gaussian, mechanisms.laplace])
 def test_rounded_values_between_clamps_have_a_probability_of_one(make) -> None:
-    """Ends of the clamp need not be on the grid."""
-    for clamp, values in (
-        ((0, 5), np.arange(11) * 0.5),
-        ((0.2, 4.9), [0.2, *np.arange(1, 10) / 2, 4.9]),
+    """Ends of the clamp need not be on the grid, or are by decimal arithmetic alone."""
+    for clamp, rounded, values in (
+        ((0, 5), 0.5, np.arange(11) * 0.5),
+        ((0.2, 4.9), 0.5, [0.2, *np.arange(1, 10) / 2, 4.9]),
+        ((0.3, 0.7), 0.1, [0.3, 0.4, 0.5, 0.6, 0.7]),
     ):
-        found = of(make(2.5, clamp=clamp, rounded=0.5), values)
+        found = of(make(2.5, clamp=clamp, rounded=rounded), values)
         np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-9)
 
 

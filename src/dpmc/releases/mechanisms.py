@@ -82,6 +82,8 @@ class Mechanism:
         at_low, at_high = value <= self.clamp[0], value >= self.clamp[1]
         if self.rounded is not None:  # an end need not be on the grid
             steps = np.array(self.clamp) / self.rounded
+            near = np.rint(steps)  # 0.3 / 0.1 is less than 3
+            steps = np.where(np.isclose(steps, near, rtol=1e-9, atol=1e-9), near, steps)
             high = np.where(at_low, (np.floor(steps[0]) + 0.5) * self.rounded, high)
             low = np.where(at_high, (np.ceil(steps[1]) - 0.5) * self.rounded, low)
         return np.where(at_low, -np.inf, low), np.where(at_high, np.inf, high)
