@@ -7,7 +7,8 @@ rows would tell is declared (``classes``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -25,6 +26,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 
 # Of intervals that `predict` leaves out: it needs means alone, in bounded memory.
 INTERVAL = 0.9
+
+
+@contextlib.contextmanager
+def _no_entries() -> Iterator[None]:
+    """Have refusals of scikit-learn end before the rows that it quotes from the second line on."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise DpmcError(str(error).partition("\n")[0].rstrip(": ")) from None
 
 
 class _Regression:
@@ -58,7 +68,11 @@ class _Regression:
         ValueError
             If rows are refused, in the words of scikit-learn, or an argument is, in those of dpmc.
         """
-        rows, y = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
+        for name, given in (("X", X), ("y", y)):
+            if np.ma.isMaskedArray(given):
+                raise DpmcError(f"`{name}` must be an ordinary array, got a masked one")
+        with _no_entries():
+            rows, y = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
         rows, responses = as_numbers("`X`", rows, "refuse"), self._responses(y)
         self.posterior_ = regression(
             rows,
@@ -252,7 +266,8 @@ class LogisticRegression(_Regression, ClassifierMixin, BaseEstimator):  # type: 
         return self.classes_[second.astype(int)]
 
     def _responses(self, y: Any) -> Array:
-        check_classification_targets(y)
+        with _no_entries():
+            check_classification_targets(y)
         self.classes_ = np.asarray(self.classes)
         if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
             raise DpmcError(f"`classes` must be two different labels, got {self.classes!r}")
