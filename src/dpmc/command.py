@@ -86,7 +86,7 @@ def fit_file(path: str | Path, as_json: bool = False) -> str:
     path = Path(path)
     settings = read(path)
     output = path.parent / settings.output
-    _check_output(path, output)
+    _check_output(path, output, path.parent / settings.rows)
     common: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
@@ -140,8 +140,10 @@ def _whose(path: Path, settings: FitFile) -> Column | None:
     return Column(settings.unit, frames.column(file.frame((settings.unit,)), settings.unit))
 
 
-def _check_output(path: Path, output: Path) -> None:
+def _check_output(path: Path, output: Path, rows: Path) -> None:
     """Refuse an output that cannot be written, by writing beside it, before a row is used."""
+    if output.exists() and any(one.exists() and output.samefile(one) for one in (path, rows)):
+        raise DpmcError(f"{path}: `output` must be another file than rows and settings: {output}")
     folder = output.absolute().parent
     if not folder.is_dir():
         raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")
@@ -169,7 +171,7 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
             f"{path}: `neighbours` must be replace for a plan, which says how many rows there are, "
             "got add_remove: dpmc.plan takes a number of your own"
         )
-    file, classes = _opened(path, settings), None
+    file, classes, intercept = _opened(path, settings), None, settings.intercept
     whose = _whose(path, settings)
     count = file.num_rows
     if whose is not None:
@@ -180,7 +182,9 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
         design = Design.of(settings.formula, settings.ranges, settings.missing or DROP)
         refuse_missing(file, design.columns, f"{path}: ")
         columns = len(design.names) + 1
-        classes = design.classes
+        classes, intercept = design.classes, design.intercept
+        if design.group is not None:
+            raise DpmcError(f"{path}: `formula` must have no groups for a plan")
     if settings.likelihood == BINOMIAL:
         raise DpmcError(
             f"{path}: `likelihood` must be another than 'binomial' for a plan of a file: "
@@ -197,7 +201,7 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
         planned = plan(
             settings.likelihood,
             shape,
-            intercept=settings.intercept,
+            intercept=intercept,
             prior_sd=settings.prior_sd,
             degrees_of_freedom=settings.degrees_of_freedom,
             **budget,

@@ -70,7 +70,8 @@ def marginals(parts: Sequence[Marginal], title: str) -> Figure:
                 ax.plot(grid, _normal(grid, *part.prior), color=GREY, ls=":", lw=1, label="prior")
             ax.plot([low, high], [0, 0], lw=3, color=color, clip_on=False, solid_capstyle="butt")
             ax.plot(mean, 0, "o", color=color, ms=5, clip_on=False)
-            ax.set(title=part.name, ylabel="", yticks=[], xlim=(left, right), ylim=(0, None))
+            ax.set(title=_plain(part.name), ylabel="", yticks=[])
+            ax.set(xlim=(left, right), ylim=(0, None))
             ax.ticklabel_format(axis="x", useOffset=False)
             sns.despine(ax=ax, left=True)
 
@@ -102,7 +103,7 @@ def intervals(
                 ax.plot([low, high], [height, height], color=color, ls=line, lw=1.5)
                 face = "white" if wrong else color
                 ax.plot(values[:, k].mean(), height, "o", color=color, mfc=face, ms=5)
-            ax.set(title=name, yticks=range(len(labels)), ylim=(len(labels) - 0.5, -0.5))
+            ax.set(title=_plain(name), yticks=range(len(labels)), ylim=(len(labels) - 0.5, -0.5))
             ax.set_yticklabels(labels)
             ax.tick_params(labelleft=k % MOST_COLUMNS == 0)
             ax.locator_params(axis="x", nbins=3)
@@ -235,6 +236,11 @@ def _figure(
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
+
+
+def _plain(name: str) -> str:
+    """Name as a text without formulas: dollars are those of a column."""
+    return name.replace("$", r"\$")
 
 
 def _normal(x: Array, mean: float, sd: float) -> Array:

@@ -46,6 +46,11 @@ def check_beside(likelihood: str, beside: Mapping[str, Any], classes: Any) -> No
     if likelihood == BINOMIAL and beside["trials"] is None:
         raise DpmcError("`trials` must be given with likelihood 'binomial'")
     if likelihood in (MULTINOMIAL, ORDINAL):
+        if classes is None:
+            raise DpmcError(
+                f"`classes` must be given with likelihood {likelihood!r}, an integer of at least "
+                "3, or by a formula: C(y, levels=[0, 1, 2]) as its response"
+            )
         checks.at_least("classes", classes, 3)
     elif classes is not None:
         raise DpmcError(f"`classes` must be None with likelihood {likelihood!r}, got {classes!r}")
@@ -80,7 +85,8 @@ def group_of(given: Any, levels: Any) -> tuple[Any, tuple[str, ...]]:
     if entries.ndim != 1:
         raise DpmcError(f"`group` must be one level for each row, got shape {entries.shape}")
     codes = places(entries, found).astype(np.float64)
-    labelled = hasattr(given, "reindex")  # which is to be that of the features
+    # Whose index is to be that of the features.
+    labelled = hasattr(given, "reindex") and hasattr(given, "index")
     return type(given)(codes, given.index) if labelled else codes, tuple(map(str, found))
 
 

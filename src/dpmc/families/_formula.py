@@ -51,15 +51,16 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         unit = rest.get("unit")
         named = [unit] if isinstance(unit, str) else []
         frame = table_of(data, (*design.columns, *(rest[name] for name in beside), *named))
-        x = pd.DataFrame(design.x(frame), columns=list(design.names))
+        x = pd.DataFrame(design.x(frame), columns=list(map(_label, design.names)))
         if not len(x) and unit is None and rest.get("neighbours") != "add_remove":
             raise DpmcError("the table of a formula must have rows, got none")
         if isinstance(frame, pd.DataFrame):  # of which series beside it have the index
             x.index = frame.index
         offset = design.added(frame)
         if offset is not None:
-            if rest.get("offset") is not None:
-                raise DpmcError("`offset` must be left out beside a formula that has offset()")
+            for name in ("offset", "exposure"):
+                if rest.get(name) is not None:
+                    raise DpmcError(f"`{name}` must be left out beside a formula with offset()")
             rest["offset"] = offset
         if design.classes is not None and design.classes > 2:
             rest.setdefault("classes", design.classes)
@@ -78,7 +79,8 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
             rest["unit"] = Column(unit, frames.column(frame, unit))
         rest |= {"intercept": design.intercept, "invalid_rows": "zero"}
         fit = way_in(x, design.y(frame), *args[2:], **rest)  # type: ignore[arg-type]
-        likelihood = {**fit.plan.likelihood, "formula": design.values()}
+        likelihood = {**fit.plan.likelihood, "columns": list(design.names)}
+        likelihood["formula"] = design.values()
         few = tuple(_few(fit, design))
         for remark in few:
             warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
@@ -87,6 +89,11 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         )
 
     return door
+
+
+def _label(name: str) -> str | int:
+    """Name of a column, as an integer if it is one: a text of digits might be an entry."""
+    return int(name) if name.isdecimal() and str(int(name)) == name else name
 
 
 def _few(fit: Fit, design: Design) -> Iterator[str]:

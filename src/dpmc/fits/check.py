@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,7 +28,8 @@ class Check(NamedTuple):
     @property
     def away(self) -> float:
         """Standard errors between what was found and what was expected."""
-        return (self.found - self.expected) / self.error
+        away = self.found - self.expected
+        return away / self.error if self.error else math.copysign(math.inf, away) if away else 0.0
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def record(fit: Fit) -> dict[str, Any]:
     table = fit.summary().to_dataframe()
     facts = {
         "guarantee": _registered(fit),
-        "posterior": table.where(table.notna(), None).to_dict("index"),
+        "posterior": table.astype(object).where(table.notna(), None).to_dict("index"),
         "remarks": fit.remarks,
         "status": fit.status,
         "releases": fit.ledger,

@@ -27,11 +27,12 @@ def read(likelihood: Mapping[str, Any], x: Any) -> tuple[Any, Array | None, Arra
     DpmcError
         If a table lacks a column, or an entry is none that the formula knows.
     """
+    x = collected(x)
     if "formula" not in likelihood or isinstance(x, np.ndarray | list):
         return x, None, None
     from dpmc.formulas.design import Design, refuse_missing_columns
 
-    design, frame = Design.of(**likelihood["formula"]), collected(x)
+    design, frame = Design.of(**likelihood["formula"]), x
     if not is_frame(frame):
         got = type(frame).__name__
         raise DpmcError(f"`x` must be a data frame with columns of the formula, got {got}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmc import checks
 from dpmc.fits import new_rows
-from dpmc.types import Array, DpmcError, is_frame, labels
+from dpmc.types import Array, DpmcError, frames, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NEGATIVE_BINOMIAL, BINOMIAL = "negative_binomial", "binomial"
@@ -92,6 +92,12 @@ class Predictor:
         """
         name = likelihood.get("name")
         x, added, grouped = new_rows.read(likelihood, x)
+        for what, own, given in (("offset", added, offset), ("group", grouped, group)):
+            if own is not None and given is not None:
+                raise DpmcError(f"`{what}` must be None: the formula has it")
+        beside = {"offset": offset, "trials": trials, "group": group}
+        for what, given in beside.items():
+            frames.check_index(what, given, "x", x)
         offset = offset if added is None else added
         group = group if grouped is None else grouped
         rows = _in_order(likelihood, checks.real_array("x", x), x)
@@ -102,6 +108,8 @@ class Predictor:
         known = _beside("offset", offset, "offset" in likelihood, len(rows))
         counted = name == BINOMIAL and kind in (RESPONSE, MEAN)
         known_trials = _beside("trials", trials, counted, len(rows))
+        if (known_trials != np.clip(np.round(known_trials), 0, LARGEST)).any():
+            raise DpmcError(f"`trials` must be integers from 0 to {LARGEST:g}, got others")
         levels = new_rows.levels(group, likelihood.get("levels"), len(rows))
         if callable(kind):
             return cls(likelihood, kind, rows, known, known_trials, levels)
@@ -187,7 +195,7 @@ class Predictor:
         size = max(AT_ONCE // (len(draws) * int(self.likelihood.get("classes", 1))), 1)
         ends = [(1 - level) / 2, (1 + level) / 2]
         found = []
-        for first in range(0, len(self.design), size):
+        for first in range(0, max(len(self.design), 1), size):
             values = self.values(draws, slice(first, first + size), rng)
             values = np.ascontiguousarray(np.moveaxis(values, 0, -1))
             found.append([values.mean(axis=-1), *np.quantile(values, ends, axis=-1)])
@@ -237,9 +245,10 @@ def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
     if fitted is None or not is_frame(x):
         return rows
     given = [str(label) for label in labels(x)]
-    missing = [label for label in fitted if label not in given]
-    if missing:
-        raise DpmcError(f"`x` must have the column {missing[0]!r} of the fit, and has not")
+    for label in fitted:
+        if given.count(label) != 1:
+            has = "has several" if label in given else "has not"
+            raise DpmcError(f"`x` must have the column {label!r} of the fit, and {has}")
     return rows[:, [given.index(label) for label in fitted]]
 
 

@@ -145,6 +145,8 @@ class Design:
             raise DpmcError(
                 f"`formula` must have one number, or one category, as its response, got {text!r}"
             )
+        if INTERCEPT in found.columns:
+            raise DpmcError(f"`formula` must read no column {INTERCEPT!r}, the constant: rename it")
         refuse_others(ranges, "ranges", found.columns)
         refuse_others(missing, "missing", found.columns)
         for name, value in missing.items():

@@ -195,6 +195,7 @@ def checked_levels(told: str, levels: Sequence[Any]) -> Levels:
     levels : sequence
     """
     told = f"{told} at least two different texts or numbers as levels"
+    levels = [one.item() if hasattr(one, "item") else one for one in levels]
     if len(levels) < 2 or not all(isinstance(one, str | int | float) for one in levels):
         raise DpmcError(f"{told}, got {list(levels)}")
     if len({key(one) for one in levels}) < len(levels):

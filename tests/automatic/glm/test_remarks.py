@@ -55,6 +55,18 @@ def test_too_few_rows_for_units_are_told():
     assert "does not show in which units the columns are" in text
 
 
+@pytest.mark.parametrize("likelihood", ["linear", "student_t"])
+@pytest.mark.parametrize("varied", [0.0, 1.0])
+def test_rows_without_residuals_end_in_a_fit(likelihood, varied):
+    x = 1.0 + varied * rows_of("linear", 2000)[:, :1]
+    for seed in range(3):
+        rows = np.column_stack([x, 2.0 * x])
+        fit, mean, _ = fitted(rows, likelihood, epsilon=50.0, seed=seed)
+        assert np.isfinite(fit.draws).all()
+        assert mean[0] + mean[1] == pytest.approx(2.0, abs=0.1)
+        assert "residual" in str(fit.check())
+
+
 @pytest.mark.parametrize(
     ("column", "factor", "shift"),
     [(0, 1e13, 0.0), (0, 1e-11, 0.0), (0, 1.0, 1e10), (1, 1e12, 0.0), (1, 1.0, -1e11)],

@@ -71,6 +71,8 @@ SEEN, FINE = 1 << 18, 64.0
 USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.03
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
 ROOM = 1.5
+# Scale of responses, in their units, below which squares of it would lose the prior's digits.
+SMALLEST = 1e-4
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed, and a ratio of variances; by
@@ -338,7 +340,7 @@ class Search:
             self.tails = tails = Residuals.of(noisy, deviation, unit)
             if kind != POISSON and (median := tails.median()) > 0:
                 usual = MEDIAN if kind == LINEAR else _median_t(self.freedom)
-                factor = median / usual
+                factor = max(median / usual, SMALLEST / float(numbers[kernels.SIGMA]))
                 numbers[kernels.SIGMA] *= factor
                 tails = replace(tails, sizes=tails.sizes / factor)
                 self.tails = tails
