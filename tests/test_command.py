@@ -242,6 +242,9 @@ def test_a_plan_touches_no_row(folder, capsys):
     assert main(["plan", written(folder)]) == 0
     assert "posterior standard deviations" in capsys.readouterr().out
     assert not (folder / "fit.parquet").exists()
+    grouped = {**BY_FORMULA, "formula": "survived ~ age + (1 | C(dose, levels=[0, 1]))"}
+    assert main(["plan", written(folder, **grouped)]) == 1
+    assert "`formula` must have no groups for a plan" in capsys.readouterr().err
 
 
 def test_a_mechanism_is_audited(folder, capsys):
@@ -328,6 +331,8 @@ def test_remarks_are_told_once(folder, capsys):
             "`none` must be defined there",
         ),
         ({"output": "nowhere/fit.parquet"}, "`output` must lie in a folder that exists"),
+        ({"output": "rows.csv"}, "`output` must be another file than rows and settings"),
+        ({"output": "fit.yaml"}, "`output` must be another file than rows and settings"),
         ({"likelihood": "logit"}, "`likelihood` must be one of linear, student_t, logistic"),
         ({"likelihood": "gamma"}, "`formula` must be given with 'gamma'"),
         ({"formula": "survived ~ age"}, "must be left out beside a `formula`"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
@@ -47,6 +48,11 @@ def test_a_marginal_has_its_interval_its_prior_and_the_width_without_noise(fit):
     assert [axis.get_title() for axis in fit.plot(["dose"]).axes] == ["dose"]
     with pytest.raises(DpmcError, match=r"^`components` must be among age, dose, got 'x'$"):
         fit.plot(["x"])
+
+
+def test_dollars_in_a_name_are_no_formula(fit):
+    draws = dataclasses.replace(fit, names=("income_$:tax_$", "dose"))
+    draws.plot().savefig(io.BytesIO())
 
 
 def test_a_marginal_of_equal_draws_and_one_without_a_prior_are_drawn(fit):

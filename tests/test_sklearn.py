@@ -136,6 +136,31 @@ def test_no_message_tells_a_private_value():
     assert "secret" not in str(caught.value)
 
 
+LISTED = [[1.0, 41.75], [2.0, 3.0], [0.5, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.array([41.75, 1.0, 2.0]), [1.0, 2.0, 3.0]),
+        ([{"age": 41.75}, {"age": 2.0}], [1.0, 2.0]),
+        (np.array(LISTED) + 1j, [1.0, 2.0, 3.0]),
+        (LISTED, np.array([41.75, 1.0, 2.0]) + 1j),
+        (LISTED, np.array([[41.75], [1.0, 2.0], None], dtype=object)),
+        (LISTED, [None, 41.75, 1.0]),
+        (np.ma.masked_greater(LISTED, 3.0), [1.0, 2.0, 3.0]),
+        (LISTED, np.ma.masked_greater([41.75, 1.0, 0.0], 3.0)),
+    ],
+)
+@pytest.mark.parametrize("estimator", [LinearRegression, LogisticRegression])
+def test_refusals_of_scikit_learn_quote_no_row(estimator, x, y):
+    with pytest.raises(DpmcError) as caught:
+        estimator(**BUDGET).fit(x, y)
+    assert "41" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
 @pytest.mark.slow
 def test_a_classifier_that_reads_labels_fails_no_check_of_labels():
     """So that the checks above fail for their reasons, and for no other."""

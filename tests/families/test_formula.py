@@ -100,9 +100,28 @@ def test_texts_name_columns_of_the_table(rows):
         seen.update(given, x=x, y=y)
         return dpmc.Fit(None, {}, {}, "complete", (), dpmc.Guarantee(1.0, 1e-6))
 
-    way_in("y ~ age + offset(log(dose))", rows, exposure="visit", trials=3)
+    way_in("y ~ age", rows, exposure="visit")
     np.testing.assert_array_equal(seen["exposure"], rows["visit"])
+    way_in("y ~ age + offset(log(dose))", rows, trials=3)
     np.testing.assert_allclose(seen["offset"][1:7], np.log(rows["dose"][1:7]))
     assert (seen["trials"], seen["intercept"], seen["invalid_rows"]) == (3, True, "zero")
     way_in("C(site, levels=['south', 'east', 'north']) ~ age - 1", rows)
     assert (seen["classes"], seen["intercept"]) == (3, False)
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+@pytest.mark.parametrize("names", [(), ("constant", "slope")])
+def test_a_column_whose_name_is_a_number_is_one(rows, names):
+    table = rows.assign(**{"2020": rows["age"], "y": rows["age"]})
+    fit = dpmc.regression("y ~ `2020`", table, names=names, **BUDGET)
+    assert fit.names[:2] == (names or ("intercept", "2020"))
+    right = fit.predict(np.array([[30.0]]), kind="mean")
+    assert (fit.predict(pd.DataFrame({"2020": [30.0]}), kind="mean") == right).all()
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_what_a_formula_has_is_not_given_again(rows):
+    fit = dpmc.regression("visit ~ age + offset(age)", rows, likelihood="poisson", **BUDGET)
+    new = pd.DataFrame({"age": [30.0, 40.0]})
+    with pytest.raises(dpmc.DpmcError, match="`offset` must be None: the formula has it"):
+        fit.predict(new, kind="mean", offset=[0.0, 1.0])

@@ -11,6 +11,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import dpmc
@@ -121,6 +122,10 @@ def test_columns_of_a_data_frame_are_taken_by_their_names():
     assert (fit.predict(new[["dose", "age"]].assign(other=1.0), seed=1) == right).all()
     assert (fit.predict(new.to_numpy(), seed=1) == right).all()
     assert (fit.predict(new.to_numpy()[:, ::-1], seed=1) != right).any()
+    query = pl.from_pandas(new[["dose", "age"]]).lazy()
+    assert (fit.predict(query, seed=1) == right).all()
+    with pytest.raises(DpmcError, match="`x` must have the column 'age' of the fit, and has sev"):
+        fit.predict(new[["age", "dose", "age"]])
     with pytest.raises(DpmcError, match="`x` must have the column 'dose' of the fit, and has not"):
         fit.predict(new[["age"]])
 
@@ -247,6 +252,21 @@ def test_an_offset_of_new_rows_is_added():
             fit.predict(X, offset=offset)
     with pytest.raises(DpmcError, match="`offset` must be None"):
         fit_of("poisson", coefficients()).predict(X, offset=[0.0, 1.0])
+    rows = pd.DataFrame(X, index=["a", "b"])
+    with pytest.raises(DpmcError, match="`offset` must have the index of `x`"):
+        fit.predict(rows, offset=pd.Series([0.0, 2.0], index=["b", "a"]))
+
+
+def test_no_rows_have_no_predictions():
+    fit = fit_of("multinomial", np.ones((50, 6)), classes=3)
+    found = fit.predict(np.zeros((0, 2)), kind="probability", interval=0.9)
+    assert found.mean.shape == found.high.shape == (0, 3)
+
+
+@pytest.mark.parametrize("trials", [-1.0, 2.5, 1e30])
+def test_trials_that_are_no_counts_are_refused(trials):
+    with pytest.raises(DpmcError, match="`trials` must be integers from 0 to"):
+        fit_of("binomial", coefficients()).predict(X, trials=[1.0, trials])
 
 
 def test_a_model_of_ones_own_predicts_by_a_function():

@@ -235,6 +235,15 @@ TABLES = {
     ),
     "no file": (fit(table="nowhere.csv"), "must be a table, and is not there"),
     "another file": (fit(table="rows.xlsx"), "must be a .csv, .tsv, .parquet or .feather file"),
+    "column of the constant": (
+        fit("y ~ age + Intercept", ROWS.assign(Intercept=1.0)),
+        "must read no column 'Intercept', the constant: rename it",
+    ),
+    "offset and exposure": (
+        fit("y ~ offset(age) + age", likelihood="poisson", exposure="age"),
+        "`exposure` must be left out beside a formula with offset()",
+    ),
+    "classes of numbers": (fit(likelihood="ordinal"), "C(y, levels=[0, 1, 2]) as its response"),
     "likelihood that is none": (fit(likelihood="gamma "), "`likelihood` must be one of"),
     "family": (fit(family="poisson"), "did you mean likelihood?"),
 }
