@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -136,6 +137,11 @@ def test_a_fit_of_nodes_finds_the_mean_of_all_rows(sharing, tmp_path):
         (None, {}, "`nodes` must be a list of rows, got a NoneType"),
         ("rows", {}, "`nodes` must be a list of rows, got a str"),
         ([np.zeros((3, 2)), np.zeros((3, 1))], {}, "must have 2 columns, as the first, got 1"),
+        (
+            [pl.DataFrame(np.zeros((3, 2)), schema=list(names)) for names in ("xy", "yx")],
+            {},
+            "must be those of the other nodes, ['x', 'y'], in this order, got ['y', 'x']",
+        ),
         ([np.zeros((3, 2))] * 2, {"sharing": "open"}, "`sharing`"),
         ([np.zeros((3, 2))] * 2, {"colluding": 2}, "`colluding` must be an integer from 0 to 1"),
         ([np.zeros((3, 2))] * 2, {"sharing": "local", "colluding": 1}, "from 0 to 0"),

@@ -173,7 +173,8 @@ def asserted(
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         value = number("value", value)
     check_value(value)
-    return Clipped(value, bound, neighbours)
+    # An array without a dimension is a number to those that add noise.
+    return Clipped(float(value) if np.ndim(value) == 0 else value, bound, neighbours)
 
 
 def check_value(value: object) -> None:

@@ -11,7 +11,7 @@ from dpmc.rng import Streams
 from dpmc.rows.persons import Persons
 from dpmc.shards.rows import ShardedRows
 from dpmc.shards.units import by_person
-from dpmc.types import Dataset, DpmcError, InvalidRows
+from dpmc.types import Dataset, DpmcError, InvalidRows, frames, is_frame, labels
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ def federation(
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DpmcError(f"`nodes` must have different names, got {twice[0]!r} twice")
+    _check_labels(given, listed, unit)
     first = given[0]
     for node in given[1:]:
         if num_columns(node) != num_columns(first):
@@ -148,6 +149,26 @@ def federation(
         colluding = int(sharing == "secure" and len(given) > 1)
     check_sharing(sharing, colluding, len(given))
     return Federation(given, sharing, int(colluding))
+
+
+def _check_labels(
+    given: Sequence[Dataset | ShardedRows | Persons], listed: Sequence[Any], unit: Any
+) -> None:
+    """Refuse nodes whose columns have names that differ, or another order."""
+    first: list[str] | None = None
+    for node, rows in zip(given, listed, strict=True):
+        if not (is_frame(rows) or isinstance(rows, ShardedRows)):
+            continue
+        names = rows.names if isinstance(rows, ShardedRows) else labels(rows)
+        if not all(map(frames.is_name, names)):
+            continue  # which may be a private row
+        own = [str(name) for name in names if name != unit]
+        first = own if first is None else first
+        if own != first:
+            raise DpmcError(
+                f"node {node.name!r}: columns must be those of the other nodes, {first}, in this "
+                f"order, got {own}"
+            )
 
 
 def num_columns(node: Dataset | ShardedRows | Persons | Federation) -> int:
