@@ -27,10 +27,15 @@ JUDGES = (
     "bootstrap",
     "comparisons",
     "decision",
+    "evidence",
     "judge",
+    "medians",
     "power",
     "printed",
+    "printed_series",
+    "privacy_mark",
     "rules",
+    "scales",
 )
 
 
@@ -336,7 +341,7 @@ class Workload:
         output, part = self.paper.outputs[name], self.paper.part(name)
         modules = [f"dpmc_papers.outputs.{self.paper.paper}"]
         if output.kind == "figure":
-            modules += ["dpmc_papers.plots.style", "dpmc_papers.plots.drawn"]
+            modules += [f"dpmc_papers.plots.{one}" for one in ("style", "drawn", "panels")]
         chains = tuple(self._picked(output.chains)) if output.chains else ()
         inputs = {
             **self._runs(output.metrics, part, output.accounting),

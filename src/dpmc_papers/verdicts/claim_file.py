@@ -31,6 +31,7 @@ CHOICES = {"statistic": tuple(STATISTICS), "versus": ("max", "min")}
 RANGE = {"at_least", "below", "largest"}
 # Experiments in `without_runs` have claims and are in no grid: tests decide these.
 OPTIONAL = {"settings", "series", "without_runs"}
+LISTS, MAPPINGS = ("entries", "series", "printed_variants"), ("settings", "needs")
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
@@ -62,6 +63,14 @@ def check(values: Any, where: str) -> None:
         raise DpmcError(f"{where}: `{key}` is missing")
     for key in sorted(keys - FILE_KEYS - OPTIONAL):
         raise DpmcError(f"{where}: a key must be {_one_of(FILE_KEYS | OPTIONAL)}, got {key!r}")
+    for kind, names in ((list, LISTS), (Mapping, MAPPINGS)):
+        for name in names:
+            if name in values and not isinstance(values[name], kind):
+                wanted = "a list" if kind is list else "a mapping"
+                raise DpmcError(f"{where}: `{name}` must be {wanted}, got {values[name]!r}")
+    for name, wanted in values["needs"].items():
+        if not isinstance(wanted, Mapping):
+            raise DpmcError(f"{where}: `needs.{name}` must be a mapping, got {wanted!r}")
     for name, pair in values.get("settings", {}).items():
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
             raise DpmcError(
@@ -130,6 +139,8 @@ def _faults_of_rule(rule: Mapping[str, Any], known: Collection[str]) -> Iterator
         if rule.get(key, choices[0]) not in choices:
             yield f"`{key}` of the rule must be {_one_of(choices)}, got {rule[key]!r}"
     filters = [rule.get("where", {})]
+    if not isinstance(filters[0], Mapping):
+        yield f"`where` of the rule must be a mapping, got {filters[0]!r}"
     for key in ("by", "groups", "numerators", "denominators", "tiers"):
         if not isinstance(rule.get(key, []), list):
             yield f"`{key}` of the rule must be a list, got {rule[key]!r}"

@@ -111,7 +111,8 @@ class Evidence:
         Intervals of medians are those of :class:`dpmc_papers.verdicts.medians.Box`.
         """
         copies = of(self.resample(groups, metric, statistic))
-        found = measured(name, copies, min(groups, key=replicates_of), scale)
+        valued = [group[group[metric].notna()] for group in groups]
+        found = measured(name, copies, min(valued, key=replicates_of), scale)
         if statistic != "median":
             return found
         samples = [Sample.of(group, metric) for group in groups]

@@ -285,6 +285,13 @@ WRONG = [
     (changed("file", "resamples", 0), "`resamples` must be a whole number of at least 2"),
     (changed("file", "error_rate", "0.05"), "`error_rate` must be a number in"),
     (changed("file", "printed_variants", ["as_publishd"]), "did you mean as_published"),
+    (changed("file", "printed_variants", None), "`printed_variants` must be a list, got None"),
+    (changed("file", "settings", None), "`settings` must be a mapping, got None"),
+    (changed("file", "series", None), "`series` must be a list, got None"),
+    (changed("file", "needs", None), "`needs` must be a mapping, got None"),
+    (changed("file", "needs", {"comparison": None}), "`needs.comparison` must be a mapping"),
+    (changed("file", "entries", None), "`entries` must be a list, got None"),
+    (changed("rule", "where", None), "`where` of the rule must be a mapping, got None"),
     (
         changed("file", "needs", {"comparison": {"experiments.comparison.replicates": 7}}),
         "`experiments.comparison.replicates` must be 10 of the published grid, got 7",

@@ -102,6 +102,15 @@ def test_the_interval_is_as_short_as_coins_allow(size, level):
     assert high == (size - ranks[-1] if ranks else math.inf)
 
 
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_runs_without_a_value_are_none(statistic):
+    rng = np.random.default_rng(1)
+    few = np.where(np.arange(20) < 17, np.nan, rng.lognormal(size=20))
+    rows = [runs(few), runs(rng.lognormal(size=20))]
+    given = evidence.Evidence(pd.concat(rows), {}, rng, 200)
+    assert given.measure("here", rows, "mmd", statistic, LOG, first_over_second).runs == 3
+
+
 def test_runs_of_one_replicate_count_as_one():
     """Forty runs that are twenty, each given twice, have the interval of the twenty."""
     values = np.random.default_rng(1).normal(size=20)
