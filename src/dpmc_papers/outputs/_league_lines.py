@@ -84,6 +84,10 @@ def sep_clip(context: Context) -> Figure:
         part = runs[(runs["epsilon"] == epsilon) & (runs["status"] == "complete")]
         lines = part[part["label"] == "fixed"]
         _line(axis, lines, "clip_bound", FIXED, ERROR)
+        of_fixed = lines.groupby("clip_bound")[ERROR]
+        for share, name in ((0.25, "first quartile"), (0.5, "median"), (0.75, "third quartile")):
+            ends = of_fixed.quantile(share)
+            drawn.record(axis, f"{FIXED.label}: {name}", ends.index, ends)
         for share, look in FOUND.items():
             here = part[part["clipped_share"] == share]
             if len(here):
@@ -126,7 +130,7 @@ def shapes(context: Context) -> Figure:
     for axis, panel in zip(figure.axes, made, strict=True):
         floor = panel.runs["normal_distance"].median()
         axis.axhline(floor, color=style.GREY, lw=0.8, ls=(0, (1, 2)), zorder=0)
-        drawn.record(axis, "best normal law", 0, floor)
+        drawn.record(axis, "best normal law", np.nan, floor)
     return figure
 
 
@@ -157,7 +161,8 @@ def noise(context: Context) -> Figure:
             axis.plot([x], [1 / cost], look.marker, color=look.colour, ms=4)
             share = part["theory_share"].iloc[0]
             axis.plot([x - 0.09, x + 0.09], [share, share], color=style.INK, lw=0.8, ls="--")
-            drawn.record(axis, f"{look.label}, {word}", x, 1 / cost)
+            correlation = np.nan if word == "hidden" else float(word)
+            drawn.record(axis, f"{look.label}, {word}", correlation, 1 / cost)
     axis.set_xticks(range(len(words)), words)
     axis.set(yscale="log", ylabel="effective draws / k", xlabel="correlation of released noise")
     _legend(figure, BATCHES, 2)

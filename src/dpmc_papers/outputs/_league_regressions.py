@@ -19,6 +19,8 @@ COMPLETE = "complete"
 # Settings that methods of the league have beside their label, and columns of the table.
 SETTINGS = ["num_rows", "constant", "width", "num_steps", "clip_bound"]
 KEYS = ["experiment", "problem", "label", "epsilon", *SETTINGS]
+# Width of the ranges that rows are in.
+WIDTH = 2.5
 MEDIANS = ("num_ones", AGAINST, "width_ratio")
 LOOKS = {
     "dpmc": Look("dpmc.regression", "#009E73", "v"),
@@ -79,13 +81,15 @@ def survivors(context: Context) -> Figure:
         runs = _best_settings(context.metrics[context.metrics["epsilon"] == epsilon])
         rare, units = (runs[runs["experiment"] == name] for name in ("rare", "units"))
         ones = rare.groupby("constant")["num_ones"].median().sort_index(ascending=False)
-        shares = {key: f"{value:,.0f}" for key, value in ones.items()}
-        widths = {value: f"{value / 2.5:,.0f}" for value in sorted(set(units["width"]))}
+        rare = rare.assign(ones=rare["constant"].map(ones))
+        units = units.assign(ratio=units["width"] / WIDTH)
+        shares = {value: f"{value:,.0f}" for value in ones}
+        widths = {value: f"{value:,.0f}" for value in sorted(set(units["ratio"]))}
         title = f"ε = {epsilon:g}"
         rows.append(
             [
-                Panel(rare, "constant", shares, title, "ones among 20,000 rows"),
-                Panel(units, "width", widths, title, "public range / that of the rows"),
+                Panel(rare, "ones", shares, title, "ones among 20,000 rows"),
+                Panel(units, "ratio", widths, title, "public range / that of the rows"),
             ]
         )
     made = contest_panels(

@@ -152,6 +152,7 @@ def information_and_autocorrelation(context: Context) -> Figure:
         look, statistic_rows = style.look(name), known[known["statistic"] == name]
         exact = statistic_rows[~statistic_rows["method"].isin(parts.ESTIMATED)]
         parts.band(line[0], exact, "theta", "information", look)
+        drawn.record(line[0], look.label, exact["theta"], exact["information"])
         simulated = statistic_rows[statistic_rows["method"].isin(parts.ESTIMATED)]
         for theta, group in simulated.groupby("theta", sort=True):
             _estimates(line[0], float(str(theta)), group["information"].dropna(), look)
