@@ -234,7 +234,7 @@ def test_a_search_begins_where_it_is_told():
 
 
 REFUSED = [
-    ({"likelihood": "multinomial"}, "`classes` must be an integer of at least 3, got None"),
+    ({"likelihood": "multinomial"}, "`classes` must be given with likelihood"),
     ({"likelihood": "gamma", "classes": 3}, "`classes` must be None with likelihood 'gamma'"),
     ({"likelihood": "gamma", "event": np.ones(9)}, "`event` must be None with likelihood 'gamma'"),
     ({"likelihood": "weibull", "event": np.full(9, 2.0)}, "`event` must be 0 or 1"),
