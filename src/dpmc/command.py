@@ -126,7 +126,7 @@ def _fitted(path: Path, settings: FitFile, common: dict[str, Any]) -> Fit:
     names, rows = _rows(path, settings)
     if settings.model is not None:
         return fit(_model(path, settings.model), rows, **common)
-    x = pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1])))
+    x = pd.DataFrame(rows[:, :-1], columns=list(map(frames.label, names[:-1])))
     intercept = settings.intercept
     return regression(x, rows[:, -1], intercept=intercept, **of_regressions, **common)
 
@@ -171,7 +171,8 @@ def plan_file(path: str | Path, as_json: bool = False) -> str:
             f"{path}: `neighbours` must be replace for a plan, which says how many rows there are, "
             "got add_remove: dpmc.plan takes a number of your own"
         )
-    file, classes, intercept = _opened(path, settings), None, settings.intercept
+    file = _opened(path, settings)
+    classes, intercept = None, settings.intercept
     whose = _whose(path, settings)
     count = file.num_rows
     if whose is not None:
@@ -284,11 +285,6 @@ def _check_formula(path: Path, settings: FitFile) -> None:
 
 def _is_given(name: str) -> bool:
     return is_name(name) or name.isdecimal()
-
-
-def _label(name: str) -> str | int:
-    """Name of a column, as an integer if it is one: in files all are texts."""
-    return name if is_name(name) else int(name)
 
 
 def _opened(path: Path, settings: FitFile) -> Table:

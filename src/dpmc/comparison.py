@@ -272,7 +272,7 @@ def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
 
 
 def _of_one_seed(runs: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> bool:
-    """Whether two fits have the same noise: streams are keyed by seed and method."""
+    """True if two fits have the same noise: streams are keyed by seed and method."""
     keys = [
         (AUTOMATIC_NAME if is_automatic(method) else name_of(method), arguments["seed"])
         for method, arguments in runs.values()

@@ -125,3 +125,5 @@ def test_what_a_formula_has_is_not_given_again(rows):
     new = pd.DataFrame({"age": [30.0, 40.0]})
     with pytest.raises(dpmc.DpmcError, match="`offset` must be None: the formula has it"):
         fit.predict(new, kind="mean", offset=[0.0, 1.0])
+    with pytest.raises(dpmc.DpmcError, match="`trials` must have the index of `x`"):
+        fit.predict(new, kind="mean", trials=pd.Series([1.0, 2.0], index=[1, 0]))

@@ -52,7 +52,7 @@ class Purse:
 
     @property
     def moved(self) -> float:
-        """How far one row moves a sum of vectors of length 1."""
+        """Largest distance by which one row moves a sum of vectors of length 1."""
         return row_sum(0.0, 1.0, self.ledger.neighbours or "replace").sensitivity
 
     @property

@@ -194,7 +194,7 @@ def fit(
 
 
 def unit_of(dataset: Dataset | Source | Persons | Federation) -> str:
-    """What is protected: a row, or what several rows belong to."""
+    """Unit of protection: a row, or what several rows belong to."""
     first = dataset.nodes[0] if isinstance(dataset, Federation) else dataset
     return first.unit if isinstance(first, Persons) else ROW
 

@@ -57,7 +57,7 @@ class AutocorrelationTime:
 
     @property
     def reliable(self) -> bool:
-        """Whether the chain has the length of 100 autocorrelation times."""
+        """True if the chain has the length of 100 autocorrelation times."""
         return self.num_draws >= LEAST_TIMES * max(self.value, self.geyer)  # False for NaN
 
 

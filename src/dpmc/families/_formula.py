@@ -51,7 +51,7 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         unit = rest.get("unit")
         named = [unit] if isinstance(unit, str) else []
         frame = table_of(data, (*design.columns, *(rest[name] for name in beside), *named))
-        x = pd.DataFrame(design.x(frame), columns=list(map(_label, design.names)))
+        x = pd.DataFrame(design.x(frame), columns=list(map(frames.label, design.names)))
         if not len(x) and unit is None and rest.get("neighbours") != "add_remove":
             raise DpmcError("the table of a formula must have rows, got none")
         if isinstance(frame, pd.DataFrame):  # of which series beside it have the index
@@ -89,11 +89,6 @@ def by_formula(way_in: Callable[P, Fit]) -> Callable[P, Fit]:
         )
 
     return door
-
-
-def _label(name: str) -> str | int:
-    """Name of a column, as an integer if it is one: a text of digits might be an entry."""
-    return int(name) if name.isdecimal() and str(int(name)) == name else name
 
 
 def _few(fit: Fit, design: Design) -> Iterator[str]:

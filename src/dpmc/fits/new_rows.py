@@ -32,17 +32,17 @@ def read(likelihood: Mapping[str, Any], x: Any) -> tuple[Any, Array | None, Arra
         return x, None, None
     from dpmc.formulas.design import Design, refuse_missing_columns
 
-    design, frame = Design.of(**likelihood["formula"]), x
-    if not is_frame(frame):
-        got = type(frame).__name__
+    design = Design.of(**likelihood["formula"])
+    if not is_frame(x):
+        got = type(x).__name__
         raise DpmcError(f"`x` must be a data frame with columns of the formula, got {got}")
-    refuse_missing_columns(labels(frame), design.new_columns, "`x`")
+    refuse_missing_columns(labels(x), design.new_columns, "`x`")
     if list(design.names) != likelihood["columns"]:
         raise DpmcError("`x` must be an array of features: the formula is read otherwise by now")
-    features, offset = design.x(frame), design.added(frame)
+    features, offset = design.x(x), design.added(x)
     group, declared = None, True
     if design.group is not None:
-        found = design.places(frame).astype(np.int64)
+        found = design.places(x).astype(np.int64)
         group = np.array([*likelihood["levels"], None], dtype=object)[found]
         declared = bool((found >= 0).all())
     known = np.isfinite(features).all() and (offset is None or np.isfinite(offset).all())

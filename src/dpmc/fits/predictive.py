@@ -91,13 +91,12 @@ class Predictor:
         offset, trials, group : array_like of shape (m,), optional
         """
         name = likelihood.get("name")
+        for what, given in {"offset": offset, "trials": trials, "group": group}.items():
+            frames.check_index(what, given, "x", x)
         x, added, grouped = new_rows.read(likelihood, x)
         for what, own, given in (("offset", added, offset), ("group", grouped, group)):
             if own is not None and given is not None:
                 raise DpmcError(f"`{what}` must be None: the formula has it")
-        beside = {"offset": offset, "trials": trials, "group": group}
-        for what, given in beside.items():
-            frames.check_index(what, given, "x", x)
         offset = offset if added is None else added
         group = group if grouped is None else grouped
         rows = _in_order(likelihood, checks.real_array("x", x), x)

@@ -57,6 +57,17 @@ def is_name(label: object) -> bool:
     return not (WORDS.fullmatch(text) or (digits and not letters))
 
 
+def label(name: str) -> str | int:
+    """Name that somebody gave, as a label: an integer if it is one, since texts of digits may not.
+
+    Examples
+    --------
+    >>> label("age"), label("2020")
+    ('age', 2020)
+    """
+    return int(name) if name.isdecimal() else name
+
+
 def is_unnamed(label: object) -> bool:
     """Whether a label says that a column has no name, as an index written as a column."""
     return label is None or (isinstance(label, str) and UNNAMED.fullmatch(label) is not None)

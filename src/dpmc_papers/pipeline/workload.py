@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from dpmc import registry
@@ -21,22 +22,8 @@ from dpmc_papers.pipeline import files
 
 Paths = str | tuple[str, ...]
 Batch = tuple[int, int]
-# Modules of dpmc_papers.verdicts that decide.
-JUDGES = (
-    "agreement",
-    "bootstrap",
-    "comparisons",
-    "decision",
-    "evidence",
-    "judge",
-    "medians",
-    "power",
-    "printed",
-    "printed_series",
-    "privacy_mark",
-    "rules",
-    "scales",
-)
+# All modules of dpmc_papers.verdicts: whichever is edited, it takes seconds to judge again.
+JUDGES = sorted(path.stem for path in (Path(__file__).parents[1] / "verdicts").glob("[!_]*.py"))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ CHOICES = {"statistic": tuple(STATISTICS), "versus": ("max", "min")}
 RANGE = {"at_least", "below", "largest"}
 # Experiments in `without_runs` have claims and are in no grid: tests decide these.
 OPTIONAL = {"settings", "series", "without_runs"}
-LISTS, MAPPINGS = ("entries", "series", "printed_variants"), ("settings", "needs")
+# Keys of the file that hold several things.
+LISTS = "entries", "series", "printed_variants"
+MAPPINGS = "settings", "needs"
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def component_factor(j: int, target: Any, largest: float, scratch: Any) -> bool:
 
 @compiled
 def bounded(vector: Any, matrix: Any, largest: float) -> bool:
-    """Whether no entry is NaN or larger than `largest`."""
+    """True if no entry is NaN or larger than `largest`."""
     for i in range(vector.size):
         if not abs(vector[i]) <= largest:
             return False

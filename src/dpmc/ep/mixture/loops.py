@@ -127,7 +127,7 @@ def site(sites: Any, n: int) -> Any:
 
 @compiled
 def is_density(target: Any, settings: Any, proposal: Any, scratch: Any) -> bool:
-    """Whether the rows, or the prior and they, add up to a density."""
+    """True if the rows, or the prior and they, add up to a density."""
     if settings.skip:
         return bool(all_definite(proposal.precision, scratch.a))
     fill(target, proposal, 1.0, scratch.cavity)
