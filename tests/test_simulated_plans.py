@@ -158,7 +158,11 @@ def test_successes_and_counts_have_the_mean_that_is_asked_for():
         ("binomial", {}, "`trials` must be given with likelihood 'binomial'"),
         ("binomial", {"trials": 0}, "`trials` must be an integer of at least 1, got 0"),
         ("gamma", {"trials": 3}, "`trials` must be None with likelihood 'gamma'"),
-        ("ordinal", {}, "`classes` must be an integer of at least 3, got None"),
+        (
+            "ordinal",
+            {},
+            "`classes` must be given with likelihood 'ordinal', an integer of at least 3",
+        ),
         ("gamma", {"rate": 2.0}, "`rate` must be left out where no shares of ones, or counts"),
     ],
 )
