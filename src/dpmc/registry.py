@@ -10,6 +10,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import numbers
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -68,9 +69,28 @@ def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) 
     for key, entry in known.items():
         if entry.default is entry.empty and key not in values:
             raise DpmcError(refusal(key, f"given to {where}", None))
-        if entry.annotation in (bool, "bool") and not isinstance(values.get(key, True), bool):
-            raise DpmcError(refusal(key, "true or false", values[key]))
+        if key in values:
+            _check_plain(key, entry.annotation, values[key])
     return function(**values)
+
+
+# Simple annotations, what they take and what a message calls it; YAML reads 1e5 as text.
+PLAIN = {
+    "bool": (bool, "true or false"),
+    "int": (numbers.Integral, "an integer"),
+    "float": (numbers.Real, "a number"),
+}
+
+
+def _check_plain(key: str, annotation: Any, value: Any) -> None:
+    """Refuse a value of another type where the annotation is one of `PLAIN`, or that or None."""
+    written = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    plain, _, optional = written.partition(" | ")
+    if plain not in PLAIN or (optional and (optional != "None" or value is None)):
+        return
+    taken, wanted = PLAIN[plain]
+    if not isinstance(value, taken) or (plain != "bool" and isinstance(value, bool)):
+        raise DpmcError(refusal(key, wanted, value))
 
 
 def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:

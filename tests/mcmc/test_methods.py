@@ -223,8 +223,9 @@ def test_stored_points_are_leapfrog_steps_that_run_backwards_too():
         (
             "minibatch_penalty",
             {"batch_size": 2.5},
-            "`batch_size` must be an integer of at least 1, got 2.5",
+            "`batch_size` must be an integer, got 2.5",
         ),
+        ("dp_mala", {"step_size": "1e-3"}, "`step_size` must be a number, got '1e-3'"),
         ("minibatch_penalty", {"variance_factor": 1}, "`variance_factor` must be 2 or 3, got 1"),
         (
             "minibatch_penalty",

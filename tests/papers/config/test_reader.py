@@ -368,6 +368,9 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
             "params.burnin` must be a parameter of regression .* (did you mean burn_in?)",
         ),
         (lambda s: s["params"].update(burn_in=-1), "burn_in.* -1"),
+        # YAML reads 1e3 as text.
+        (lambda s: s["params"].update(burn_in="1e3"), "burn_in` must be an integer, got '1e3'"),
+        (lambda s: s["params"].update(burn_in=10.5), "burn_in` must be an integer, got 10.5"),
         (lambda s: s["grid"].update(epsilon=[-1]), "epsilon.* -1"),
         (
             lambda s: s["methods"]["ols"].update(params={"rho": 1}),

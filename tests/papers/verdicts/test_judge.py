@@ -180,6 +180,33 @@ def test_a_count_is_exact(context):
     assert (row["verdict"], row["ours"]) == ("contradicted", 20)
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_run_without_a_finite_value_is_beyond_a_number(context, value):
+    rows = context.metrics.copy()
+    of_one = (rows["experiment"] == "clipping") & (rows["problem"] == "paper_gauss_10d")
+    rows.loc[of_one, "rhat"] = 1.01
+    rule = {"kind": "beyond", "metric": "rhat", "above": 1.05,
+            "where": {"experiment": "clipping", "problem": "paper_gauss_10d"}}  # fmt: skip
+    row = one({"rule": rule, "high": 0}, context, rows).iloc[0]
+    assert (row["verdict"], row["ours"]) == ("reproduced", 0)
+    rows.loc[rows.index[of_one][0], "rhat"] = value
+    row = one({"rule": rule, "high": 0}, context, rows).iloc[0]
+    assert (row["verdict"], row["ours"]) == ("contradicted", 1)
+    rows.loc[of_one, "rhat"] = math.nan
+    assert one({"rule": rule, "high": 0}, context, rows).iloc[0]["verdict"] == "not run"
+
+
+def test_one_guarantee_without_end_contradicts_that_every_run_has_one(context):
+    rows = context.metrics.copy()
+    rows["guarantee_epsilon"] = rows["epsilon"]
+    rule = {"kind": "level", "metric": "guarantee_epsilon", "over": "epsilon", "statistic": "max",
+            "exact": True, "where": {"experiment": "comparison"}, "by": ["problem"]}  # fmt: skip
+    assert one({"rule": rule, "high": 1}, context, rows).iloc[0]["verdict"] == "reproduced"
+    row = rows.index[(rows["experiment"] == "comparison") & (rows["variant"] == "as_published")][3]
+    rows.loc[row, "guarantee_epsilon"] = math.inf
+    assert one({"rule": rule, "high": 1}, context, rows).iloc[0]["verdict"] == "contradicted"
+
+
 def test_regret_compares_the_worst_problem(context):
     rule = {"kind": "regret", "metric": "mmd", "where": {"experiment": "comparison"},
             "method": "dp_hmc", "others": ["dp_sgld"], "by": ["epsilon"]}  # fmt: skip
@@ -233,7 +260,7 @@ def test_every_claim_of_the_paper_is_judged(context):
         (lambda v: v["entries"][0].pop("where"), "`where` is missing"),
         (
             lambda v: v["entries"][0]["rule"].update(kind="magic"),
-            "must be one of count, .* got 'magic'",
+            "must be one of beyond, count, .* got 'magic'",
         ),
         (
             lambda v: v["entries"][0].pop("low") and v["entries"][0].pop("high"),

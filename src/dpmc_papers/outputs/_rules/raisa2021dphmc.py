@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,22 @@ from dpmc_papers.verdicts.scales import LOG, PLAIN
 
 @kind(
     "metric",
+    "above",
+    describe=lambda rule: f"runs with {rule.get('metric', '')} above {rule.get('above')}",
+    exact=True,
+)
+def beyond(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Count the runs whose metric is not at most a number: an undefined one is among them.
+
+    Keys: `metric`, `above`, `where`, `by`. A setting of which no run has the metric is left out.
+    Nothing is resampled: the claim is about these runs.
+    """
+    limit = rule["above"]
+    return _counted(rule, evidence, variant, lambda metric: ~(metric <= limit))
+
+
+@kind(
+    "metric",
     "between",
     describe=lambda rule: f"runs with {rule.get('metric', '')} between {rule.get('between')}",
     exact=True,
@@ -36,18 +53,32 @@ from dpmc_papers.verdicts.scales import LOG, PLAIN
 def count(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Count the runs whose metric lies strictly between two numbers.
 
-    Keys: `metric`, `between`, `where`, `by`. Nothing is resampled: the claim is about
-    these runs.
+    Keys: `metric`, `between`, `where`, `by`. Runs without a value are left out. Nothing is
+    resampled: the claim is about these runs.
     """
+    low, high = rule["between"]
+
+    def inside(metric: pd.Series) -> pd.Series:
+        present = metric.dropna()
+        return (present > low) & (present < high)
+
+    return _counted(rule, evidence, variant, inside)
+
+
+def _counted(
+    rule: Rule, evidence: Evidence, variant: str, holds: Callable[[pd.Series], pd.Series]
+) -> list[Measurement]:
+    """How many runs of each setting have a metric of which something holds."""
     rows = of_variant(evidence.select(rule.get("where", {})), variant, {})
-    by, (low, high) = list(rule.get("by", ())), rule["between"]
-    measurements = []
-    for values, group in grid(rows[rows[rule["metric"]].notna()], by):
+    by, measurements = list(rule.get("by", ())), []
+    for values, group in grid(rows, by):
         metric = group[rule["metric"]]
-        inside = int(((metric > low) & (metric < high)).sum())
+        if metric.isna().all():
+            continue
+        found = holds(metric)
         parts = [name_of({}, by, values)] if by else []
-        name = ", ".join([*parts, f"of {len(metric)} runs"])
-        measurements.append(Measurement(name, float(inside), 0.0, 0, PLAIN))
+        name = ", ".join([*parts, f"of {len(found)} runs"])
+        measurements.append(Measurement(name, float(found.sum()), 0.0, 0, PLAIN))
     return or_not_run(measurements, [words(rule.get("where", {}))], rule)
 
 
