@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpmc.automatic.bounds import count_valid
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import Purse
@@ -84,6 +85,8 @@ def search(
     ledger = Recording(GaussianBudget(mu), answers)
     data = Dataset.of("rows", x, invalid_rows)
     rows = WhitenedRows(model, data if unit is None else Persons.of(data, unit, "person"))
-    purse = Purse(ledger, np.random.default_rng(seed))
-    centre = locate(rows, Prior.of(model), purse, np.zeros(model.dim))
+    purse, start = Purse(ledger, np.random.default_rng(seed)), np.zeros(model.dim)
+    if invalid_rows == "zero":
+        count_valid(rows, purse, start)
+    centre = locate(rows, Prior.of(model), purse, start)
     return centre, ledger.transcript

@@ -151,11 +151,13 @@ def fit(
             stages.append({"count": noisy, "standard_error": deviation})
             num_rows = int(counted.believed(noisy))
         rows.num_rows = num_rows
-        if num_rows < bounds.fewest_rows(budget.mu, purse.spread):
+        if neighbours == "replace" and dataset.invalid_rows == "zero":
+            stages.append(bounds.count_valid(rows, purse, point))
+        if rows.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
             nothing = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
             spent = _nothing(model.dim)
-            remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
+            remarks = [nothing_known(rows.num_rows, budget.mu, purse.spread, delta, what)]
         else:
             centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
