@@ -136,7 +136,8 @@ class Causes:
             return ""
         return (
             f"They are those of {_listed(self.tied, names)}: where a column is constant, or "
-            "follows from others, no budget helps, and one of them is to be left out. Otherwise "
+            "follows from others, or no row has a level, no budget helps, and one of them is to be "
+            "left out. Otherwise "
         )
 
 
