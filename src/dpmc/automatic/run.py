@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.automatic import bounds, counted
-from dpmc.automatic.causes import Causes
+from dpmc.automatic.causes import SILENT, Causes
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
@@ -157,7 +157,11 @@ def fit(
             nothing = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
             spent = _nothing(model.dim)
-            remarks = [nothing_known(rows.num_rows, budget.mu, purse.spread, delta, what)]
+            remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
+            if num_rows >= bounds.fewest_rows(budget.mu, purse.spread):
+                remarks = [
+                    f"{SILENT} A noisy count found {rows.num_rows:,} of {num_rows:,} {what}."
+                ]
         else:
             centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
