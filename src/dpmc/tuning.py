@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import registry
-from dpmc.automatic import bounds
+from dpmc.automatic import bounds, counted
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
@@ -152,7 +152,8 @@ def tuned(
     with told(spent, ledger.records):
         rows, purse = WhitenedRows(checked, dataset), Purse(ledger, streams.noise)
         if dataset.invalid_rows == "zero":
-            bounds.count_valid(rows, purse, point)
+            some = counted.believed(bounds.count_valid(rows, purse, point)[0])
+            rows.num_rows = min(int(some), rows.num_rows)
         centre = locate(rows, prior, purse, point)
         scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
         chosen = {**module.tuned(scale), **params}

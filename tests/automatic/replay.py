@@ -13,6 +13,7 @@ import numpy as np
 
 from dpmc.automatic.bounds import count_valid
 from dpmc.automatic.centre import Centre, locate
+from dpmc.automatic.counted import believed
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
@@ -87,6 +88,6 @@ def search(
     rows = WhitenedRows(model, data if unit is None else Persons.of(data, unit, "person"))
     purse, start = Purse(ledger, np.random.default_rng(seed)), np.zeros(model.dim)
     if invalid_rows == "zero":
-        count_valid(rows, purse, start)
+        rows.num_rows = min(int(believed(count_valid(rows, purse, start)[0])), rows.num_rows)
     centre = locate(rows, Prior.of(model), purse, start)
     return centre, ledger.transcript

@@ -116,15 +116,15 @@ class Bounds:
         return Bounds(self.gradient - 0.5 * typical, self.curvature - typical)
 
 
-def count_valid(rows: WhitenedRows | FederatedRows, purse: Purse, start: Array) -> dict[str, float]:
-    """Let the rows that say anything at the start stand for all, and tell how many they are.
+def count_valid(
+    rows: WhitenedRows | FederatedRows, purse: Purse, start: Array
+) -> tuple[float, float]:
+    """Noisy number of rows that say anything at the start, and the deviation of its noise.
 
-    Of rows that may be invalid most may be: a share of all of them to clip is never found.
+    Most of the rows that may be invalid may be: a share of all of them to clip is never found.
     """
     some = rows.gradients_beyond(start, np.eye(len(start)), [LEAST])[LEAST]
-    noisy, deviation = purse.total(some, counted.SHARE * purse.left)
-    rows.num_rows = min(int(counted.believed(noisy)), rows.num_rows)
-    return {"count": noisy, "standard_error": deviation}
+    return purse.total(some, counted.SHARE * purse.left)
 
 
 def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:
