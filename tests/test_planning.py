@@ -183,7 +183,7 @@ REFUSED = {
     ),
     "bound text": (
         {"method": "dp_penalty", "ratio_clip_bound": "1"},
-        "`ratio_clip_bound` must be positive",
+        "`ratio_clip_bound` must be a number",
     ),
     "chains 0": ({"method": "dp_hmc", "num_chains": 0}, "`num_chains` must be an integer"),
     "accountant typo": ({"method": "dp_hmc", "accountant": "x"}, "`accountant` must be one of"),

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import registry
+from dpmc.automatic import bounds, counted
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
@@ -149,7 +150,11 @@ def tuned(
     point = starting_point(checked, prior, start)
     spent = parts.spent(delta)
     with told(spent, ledger.records):
-        centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
+        rows, purse = WhitenedRows(checked, dataset), Purse(ledger, streams.noise)
+        if dataset.invalid_rows == "zero":
+            some = counted.believed(bounds.count_valid(rows, purse, point)[0])
+            rows.num_rows = min(int(some), rows.num_rows)
+        centre = locate(rows, prior, purse, point)
         scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
         chosen = {**module.tuned(scale), **params}
         if chains.least(epsilon, scale, params) is not None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpmc.automatic.bounds import count_valid
 from dpmc.automatic.centre import Centre, locate
+from dpmc.automatic.counted import believed
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
@@ -84,6 +86,8 @@ def search(
     ledger = Recording(GaussianBudget(mu), answers)
     data = Dataset.of("rows", x, invalid_rows)
     rows = WhitenedRows(model, data if unit is None else Persons.of(data, unit, "person"))
-    purse = Purse(ledger, np.random.default_rng(seed))
-    centre = locate(rows, Prior.of(model), purse, np.zeros(model.dim))
+    purse, start = Purse(ledger, np.random.default_rng(seed)), np.zeros(model.dim)
+    if invalid_rows == "zero":
+        rows.num_rows = min(int(believed(count_valid(rows, purse, start)[0])), rows.num_rows)
+    centre = locate(rows, Prior.of(model), purse, start)
     return centre, ledger.transcript

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from types import SimpleNamespace
 
@@ -41,6 +42,22 @@ def test_all_of_the_budget_is_spent_and_not_more(fitted):
     assert fitted.guarantee.epsilon == QUICK["epsilon"]
     assert fitted.plan.audit.epsilon == pytest.approx(QUICK["epsilon"], rel=1e-6)
     assert fitted.guarantee.outside == (SEED, LOW_BITS)
+
+
+@pytest.mark.parametrize("unit", [None, "person"])
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.97])
+def test_rows_most_of_which_are_invalid_are_fitted_by_the_others(share, unit):
+    """Means are within 5 deviations, which chance exceeds once in 1e6; a prior has 30 of them."""
+    rng = stream(0, "automatic", "invalid", round(100 * share))
+    x = rng.normal(3.0, 1.0, (20_000, 2))
+    x[rng.random(len(x)) < share] = np.nan
+    whose = {} if unit is None else {"unit": rng.permutation(len(x))}
+    fit = dpmc.fit(gaussian_model(), x, **QUICK, seed=3, invalid_rows="zero", **whose)
+    draws = fit.draws.reshape(-1, 2)
+    exact = 1 / math.sqrt(np.isfinite(x[:, 0]).sum())
+    assert (draws.std(axis=0) < 2 * exact).all()
+    assert (np.abs(draws.mean(axis=0) - 3.0) < 5 * draws.std(axis=0)).all()
+    assert fit.plan.stages[0]["count"] == pytest.approx((1 - share) * len(x), abs=300)
 
 
 def test_each_stage_tells_what_is_spent_and_changes_no_draw(data, fitted):

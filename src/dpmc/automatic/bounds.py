@@ -6,6 +6,9 @@ import functools
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from dpmc.automatic import counted
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
 from dpmc.automatic.whitened import WhitenedRows
@@ -70,6 +73,8 @@ def of_curvature(ratio: float, last: bool) -> float:
     return min(max(ratio / (1 + ratio), least), most)
 
 
+# Length of a gradient that says anything.
+LEAST = 2.0**-WIDEST
 # Noise of the first counts, as a share of the rows.
 FIRST_COUNTS = 1 / 16
 # Most of the budget that the first counts have.
@@ -109,6 +114,17 @@ class Bounds:
     def rescaled(self, typical: float) -> Bounds:
         """Bounds in a basis where curvatures are smaller by a factor, given as its log2."""
         return Bounds(self.gradient - 0.5 * typical, self.curvature - typical)
+
+
+def count_valid(
+    rows: WhitenedRows | FederatedRows, purse: Purse, start: Array
+) -> tuple[float, float]:
+    """Noisy number of rows that say anything at the start, and the deviation of its noise.
+
+    Most of the rows that may be invalid may be: a share of all of them to clip is never found.
+    """
+    some = rows.gradients_beyond(start, np.eye(len(start)), [LEAST])[LEAST]
+    return purse.total(some, counted.SHARE * purse.left)
 
 
 def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:

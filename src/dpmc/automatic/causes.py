@@ -24,6 +24,10 @@ CLEAR = 3.0
 NAMED = 0.3
 # Size of a component's slopes over that of the others, from which on it drowns them.
 UNEVEN = 100.0
+SILENT = (
+    "Next to no row says anything of the parameters where the search began, and the prior has the "
+    "word: rows that are invalid count as zero, and so do those where the model has no slope."
+)
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,7 @@ class Causes:
             Whether the posterior is much wider than the rows allow.
         """
         if self.silent:
-            return (
-                "Next to no row says anything of the parameters where the search began, and the "
-                "prior has the word: rows that are invalid count as zero, and so do those where "
-                "the model has no slope. No budget helps."
-            )
+            return f"{SILENT} No budget helps."
         if self.surprise > self._doubtful:
             return (
                 "The search has not found the posterior: under a clip bound that clips fewer, rows "
@@ -136,7 +136,8 @@ class Causes:
             return ""
         return (
             f"They are those of {_listed(self.tied, names)}: where a column is constant, or "
-            "follows from others, no budget helps, and one of them is to be left out. Otherwise "
+            "follows from others, or no row has a level, no budget helps, and one of them is to be "
+            "left out. Otherwise "
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.automatic import bounds, counted
-from dpmc.automatic.causes import Causes
+from dpmc.automatic.causes import SILENT, Causes
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
@@ -23,7 +23,6 @@ from dpmc.fits.check import Check
 from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
-from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import telling, told
@@ -143,30 +142,35 @@ def fit(
     spent: Plan
     with told(guarantee, ledger.records):
         stages: list[dict[str, float]] = []
-        if num_rows is None and neighbours == "replace":
-            num_rows = dataset.num_rows
-        elif num_rows is None:
-            count = row_count(valid_rows(dataset), neighbours)
-            noisy, deviation = purse.total(count, counted.SHARE * purse.left)
+        public = dataset.num_rows if neighbours == "replace" else None
+        # Those that say something, where rows may be invalid or their number is private.
+        some = public if public is not None else num_rows
+        if some is None or (public is not None and dataset.invalid_rows == "zero"):
+            noisy, deviation = bounds.count_valid(rows, purse, point)
             stages.append({"count": noisy, "standard_error": deviation})
-            num_rows = int(counted.believed(noisy))
-        rows.num_rows = num_rows
-        if num_rows < bounds.fewest_rows(budget.mu, purse.spread):
+            found = int(counted.believed(noisy))
+            some = found if public is None else min(found, public)
+        rows.num_rows, num_rows = some, some if public is None else public
+        if rows.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
             nothing = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
             spent = _nothing(model.dim)
             remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
+            if num_rows >= bounds.fewest_rows(budget.mu, purse.spread):
+                remarks = [
+                    f"{SILENT} A noisy count found {rows.num_rows:,} of {num_rows:,} {what}."
+                ]
         else:
             centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
             draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, num_rows, delta, what)
             spent = _spent(centre, cost)
-            found = centre.checks
+            seen = centre.checks
             if look is not None:
-                found = [*found, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
+                seen = [*seen, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
                 spent = replace(spent, stages=(*spent.stages, LOOKED))
-            details = {**spent.details, "checks": [_rounded(one) for one in found]}
+            details = {**spent.details, "checks": [_rounded(one) for one in seen]}
             spent = replace(spent, details=details)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
@@ -197,13 +201,6 @@ def unit_of(dataset: Dataset | Source | Persons | Federation) -> str:
     """Unit of protection: a row, or what several rows belong to."""
     first = dataset.nodes[0] if isinstance(dataset, Federation) else dataset
     return first.unit if isinstance(first, Persons) else ROW
-
-
-def valid_rows(dataset: Dataset | Source | Persons | Federation) -> int:
-    """Number of rows, or persons, that count, private; in files that of all."""
-    if isinstance(dataset, Dataset) and dataset.invalid_rows == "zero":
-        return int(np.isfinite(dataset.x).all(axis=1).sum())
-    return dataset.num_rows
 
 
 def _rounded(check: Check) -> list[str | float]:
