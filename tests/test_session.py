@@ -635,3 +635,20 @@ def test_all_parts_of_a_session_have_its_relation(path) -> None:
         opened(path)
     with opened(path, **relation) as session:
         assert session.remaining == remaining
+
+
+@pytest.mark.parametrize("persons_first", [True, False])
+def test_persons_and_levels_do_not_share_a_session(path, persons_first) -> None:
+    """One person may have a row at each level: what levels pay apart, the person pays in all."""
+    people = np.arange(len(TABLE)) // 2
+    calls = [
+        lambda session: session.fit(MODEL, TABLE[["age"]], unit=people, share=0.6, **QUICK),
+        lambda session: session.split("y", [0, 1])[0].release(MEAN, share=0.3),
+    ]
+    with opened(path) as session:
+        first, second = calls if persons_first else calls[::-1]
+        first(session)
+        left = session.remaining
+        with pytest.raises(DpmcError, match="may have rows at two levels"):
+            second(session)
+        assert session.remaining == left

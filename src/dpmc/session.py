@@ -405,6 +405,7 @@ class Session:
         with self._journal.lock:
             self._refuse_beyond(mu, "mu", mu)
             self._refuse_other(unit)
+            self._refuse_levels(unit)
             # Also where it is not known to be on the disk.
             self._spent[self._level] += Fraction(mu) ** 2
             when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -429,6 +430,16 @@ class Session:
         there = self._unit()
         if unit and there and unit != there:
             raise DpmcError(f"`unit` must be that of all fits of the session, {there}, got {unit}")
+
+    def _refuse_levels(self, unit: str) -> None:
+        """Refuse parts of levels beside parts that protect persons, who may be at two."""
+        protected = unit or self._unit()
+        split = self._level is not None or any("level" in one for one in self._journal.entries)
+        if split and protected not in ("", ROW):
+            raise DpmcError(
+                f"a session that protects a {protected} must have no part at a level of a split, "
+                f"and one with such parts no `unit`: a {protected} may have rows at two levels"
+            )
 
     def _left(self) -> Fraction:
         """Rest of mu^2 of the row that most is known of, exactly."""
