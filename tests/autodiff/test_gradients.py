@@ -381,3 +381,25 @@ def test_a_model_is_shown_by_its_parameters():
     given = {"level": priors.normal(), "spread": priors.half_normal()}
     shown = repr(dpmc.model(level, given, num_columns=1))
     assert shown == "<model 'level': level (real), spread (positive)>"
+
+
+def hurdle(x, k, rate):
+    """Return a density on zero and what is above, with a logarithm that is used twice."""
+    u = k * (math.log(x) - rate)
+    return where(x > 0.0, u - math.exp(u), rate)
+
+
+@pytest.mark.parametrize("x", [0.0, 0.5])
+def test_what_is_not_chosen_may_be_infinite_and_used_twice(x):
+    _, (_, by_k, by_rate) = value_and_slope(hurdle, x, 1.5, 0.3)
+    u = 1.5 * (math.log(x) - 0.3) if x else 0.0
+    bent = (1 - math.exp(u)) if x else 0.0
+    assert by_k == pytest.approx(bent * u / 1.5)
+    assert by_rate == pytest.approx(-1.5 * bent if x else 1.0)
+
+
+def test_a_power_of_zero_has_no_slope_by_its_exponent():
+    value, (_, slope) = value_and_slope(lambda x, h: x**h, 0.0, 1.5)
+    assert (value, slope) == (0.0, 0.0)
+    _, (_, slope) = value_and_slope(lambda x, h: x**h, 2.0, 1.5)
+    assert slope == pytest.approx(2.0**1.5 * math.log(2.0))

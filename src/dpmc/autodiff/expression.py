@@ -212,6 +212,12 @@ def _inside(operation: str, chosen: Node, other: Node) -> Node | None:
     return make("where", condition, make(operation, yes, other), make(operation, no, other))
 
 
+def _is_choice(node: Node) -> bool:
+    """Whether a node is zero where something else is chosen."""
+    name, arguments = node.tape.operations[node.index]
+    return name == "where" and any(Node(node.tape, one).number == 0 for one in arguments[1:])
+
+
 _OF_NUMBERS: dict[str, Callable[..., float]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -239,6 +245,8 @@ def gradient(value: Node, inputs: Iterable[Node]) -> list[Node]:
     """Derivative of a value by each of the inputs."""
     tape = value.tape
     slopes: dict[int, Node] = {value.index: tape.constant(1.0)}
+    # Slopes that may be zero by a choice: what is not chosen may be infinite, and 0 times it NaN.
+    doubtful: set[int] = set()
     for index in range(value.index, -1, -1):
         if index not in slopes:
             continue
@@ -246,9 +254,16 @@ def gradient(value: Node, inputs: Iterable[Node]) -> list[Node]:
         if name in (INPUT, CONSTANT):
             continue
         nodes = [Node(tape, argument) for argument in arguments]
-        for node, slope in _slopes(name, Node(tape, index), nodes, slopes[index]):
+        whole = slopes[index]
+        chosen = whole.index in doubtful or _is_choice(whole)
+        for node, part in _slopes(name, Node(tape, index), nodes, whole):
+            slope = part
+            if chosen and part.index != whole.index and not _is_choice(part):
+                slope = tape.operation("where", whole == 0.0, 0.0, part)
             known = slopes.get(node.index)
             slopes[node.index] = slope if known is None else known + slope
+            if chosen or _is_choice(slope) or (known is not None and known.index in doubtful):
+                doubtful.add(slopes[node.index].index)
     zero = tape.constant(0.0)
     return [slopes.get(one.index, zero) for one in inputs]
 
@@ -287,7 +302,8 @@ def _slopes(
         yield b, -(slope * value / b)
     else:
         if b.number is None:
-            yield b, slope * value * make("log", a)
+            bent = slope * value * make("log", a)
+            yield b, bent if a.number else make("where", a == 0.0, 0.0, bent)
         yield a, slope * b * a ** (b - 1.0)
 
 
