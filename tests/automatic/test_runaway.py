@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import warnings
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dpmc
+from dpmc import priors
 from dpmc.automatic import prior
 from dpmc.automatic.noise_aware import NoiseAware
-from dpmc.automatic.prior import NormalPrior, Prior
+from dpmc.automatic.prior import NormalPrior, Prior, starting_point
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.types import Model
 from dpmc_league.task import Task, task
@@ -145,3 +147,29 @@ def test_a_flat_prior_is_proper_for_a_search():
     normal = NormalPrior.of(Prior.of(flat), np.zeros(2))
     np.testing.assert_allclose(normal.precision, prior.FARTHEST**-2 * np.eye(2))
     np.testing.assert_allclose(normal.basis @ normal.basis.T, np.eye(2))
+
+
+SCALES = [0.01, 1.0, 10.0, 100.0, 1e6]
+OF_SCALES = {
+    "half_normal": priors.half_normal,
+    "half_cauchy": priors.half_cauchy,
+    "half_student_t": lambda scale: priors.half_student_t(4, scale),
+    "exponential": lambda scale: priors.exponential(1 / scale),
+    "gamma": lambda scale: priors.gamma(2, 1 / scale),
+    "inverse_gamma": lambda scale: priors.inverse_gamma(2, scale),
+    "student_t": lambda place: priors.student_t(4, place, 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_SCALES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_search_begins_at_the_mode_of_a_prior(name, scale):
+    model = dpmc.model(
+        lambda p, row: -0.5 * (row[0] - p.s) ** 2, {"s": OF_SCALES[name](scale)}, num_columns=1
+    )
+    prior = Prior.of(model)
+    middle = scale if name == "student_t" else math.log(scale)
+    grid = middle + np.linspace(-4, 4, 4001)
+    best = grid[np.argmax([prior.log_density(np.array([place])) for place in grid])]
+    (found,) = starting_point(model, prior, None)
+    assert found == pytest.approx(best, abs=0.01)

@@ -20,9 +20,11 @@ import numpy as np
 from dpmc.numerics.compiled import compile_once
 from dpmc.types import Array, DpmcError, Model
 
-# Relative step of differences, Newton steps to the mode, and the spread where a prior has none.
+# Relative step of differences, Newton steps to the mode, how often one is halved, and the spread
+# where a prior has none.
 STEP = 1e-5
 NEWTON_STEPS = 50
+HALVINGS = 100
 FLAT_SPREAD = 1.0
 
 
@@ -68,14 +70,29 @@ class Prior:
         return positive
 
     def mode(self, start: Array) -> Array:
-        """Mode that Newton's method finds from `start`; `start` of a flat prior."""
-        theta = start.copy()
+        """Mode that Newton's method finds from `start`, by steps that never lose density.
+
+        Along directions in which the density is not concave it follows the gradient.
+        """
+        theta, best, reach = start.copy(), self.log_density(start), 1.0
         for _ in range(NEWTON_STEPS):
             slope = self.gradient(theta)
-            step = np.linalg.lstsq(self.precision(theta), slope, rcond=1e-10)[0]
+            precision = self.precision(theta)
+            step = np.linalg.lstsq(precision, slope, rcond=1e-10)[0]
+            flat = slope - precision @ step  # what no curvature bends back
+            if np.linalg.norm(flat) > 1e-6 * max(1.0, float(np.linalg.norm(slope))):
+                step = step + reach * flat / np.linalg.norm(flat)
+                reach *= 2
             if not np.isfinite(step).all():
                 return start
-            theta = theta + step
+            for _ in range(HALVINGS):
+                found = self.log_density(theta + step)
+                if math.isfinite(found) and not found < best - 1e-9 * max(1.0, abs(best)):
+                    break
+                step, reach = step / 2, max(reach / 2, 1.0)
+            else:
+                return theta
+            theta, best = theta + step, found
             if np.abs(step).max() <= 1e-8 * max(1.0, float(np.abs(theta).max())):
                 return theta
         return theta
