@@ -25,6 +25,7 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.automatic import bounds, counted
+from dpmc.automatic.causes import SILENT
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
@@ -155,6 +156,11 @@ def tuned(
             some = counted.believed(bounds.count_valid(rows, purse, point)[0])
             rows.num_rows = min(int(some), rows.num_rows)
         centre = locate(rows, prior, purse, point)
+        if centre.silent:
+            raise DpmcError(
+                f"parameters of {method} must be given, or a public `start` at which rows say "
+                f"something: the search for them found nothing. {SILENT}"
+            )
         scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
         chosen = {**module.tuned(scale), **params}
         if chains.least(epsilon, scale, params) is not None:

@@ -75,7 +75,13 @@ def of_curvature(ratio: float, last: bool) -> float:
 
 # Length of a gradient that says anything.
 LEAST = 2.0**-WIDEST
-# Noise of the first counts, as a share of the rows.
+# Share of the rows that a search before the last may clip, where the budget can tell so few: where
+# one kind of row is rare all of its pull is in as few rows, and a bound that clips them all sends
+# the point to where the rare kind does not count.
+FEW = 0.004
+# Most of the budget that the first counts have for it, and that those of a later stage have.
+MOST_FEW = (0.03, 0.01)
+# Noise of the first counts, as a share of the rows, at least.
 FIRST_COUNTS = 1 / 16
 # Most of the budget that the first counts have.
 MOST_FIRST = 0.3
@@ -141,11 +147,15 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
     total : float
         The budget.
     """
+    if known and last:
+        return LAST_COUNTS * cost
     if known:
-        return (LAST_COUNTS if last else COUNTS) * cost
+        few = BISECTIONS / GRADIENT_COUNTS * (CLEAR / (FEW * num_rows)) ** 2
+        return max(COUNTS * cost, min(few, MOST_FEW[1] * total))
     # The first search is wrong by orders of magnitude if one count is.
     needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * num_rows) ** 2
-    return max(COUNTS * cost, min(needed, MOST_FIRST * total))
+    few = 2 * FIRST_BISECTIONS * (FIRST_CLEAR / (FEW * num_rows)) ** 2
+    return max(COUNTS * cost, min(needed, MOST_FIRST * total), min(few, MOST_FEW[0] * total))
 
 
 def is_least(found: Bounds) -> bool:
@@ -229,7 +239,7 @@ def _target(
     """
     most = rows.num_rows / 4
     if not known:
-        return max(most, min(FIRST_CLEAR * noise, 2 * most))
+        return max(FEW * rows.num_rows, min(FIRST_CLEAR * noise, 2 * most))
     if last_left is not None:
         target = max(LAST_CLEAR * noise, moved * math.sqrt(rows.dim / last_left))
     else:

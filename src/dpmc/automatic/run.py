@@ -23,6 +23,7 @@ from dpmc.fits.check import Check
 from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import telling, told
@@ -142,15 +143,18 @@ def fit(
     spent: Plan
     with told(guarantee, ledger.records):
         stages: list[dict[str, float]] = []
-        public = dataset.num_rows if neighbours == "replace" else None
-        # Those that say something, where rows may be invalid or their number is private.
-        some = public if public is not None else num_rows
-        if some is None or (public is not None and dataset.invalid_rows == "zero"):
+        if num_rows is None and neighbours == "replace":
+            num_rows = dataset.num_rows
+        elif num_rows is None:
+            count = row_count(valid_rows(dataset), neighbours)
+            noisy, deviation = purse.total(count, counted.SHARE * purse.left)
+            stages.append({"count": noisy, "standard_error": deviation})
+            num_rows = int(counted.believed(noisy))
+        rows.num_rows = num_rows
+        if dataset.invalid_rows == "zero":
             noisy, deviation = bounds.count_valid(rows, purse, point)
             stages.append({"count": noisy, "standard_error": deviation})
-            found = int(counted.believed(noisy))
-            some = found if public is None else min(found, public)
-        rows.num_rows, num_rows = some, some if public is None else public
+            rows.num_rows = min(int(counted.believed(noisy)), num_rows)
         if rows.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
             nothing = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(nothing, num_draws, num_chains, streams.chain)
@@ -163,14 +167,16 @@ def fit(
         else:
             centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
+            if centre.silent:
+                posterior = NoiseAware.of_nothing(prior, point)
             draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, num_rows, delta, what)
-            spent = _spent(centre, cost)
-            seen = centre.checks
+            spent = _spent(centre, cost, rows.num_rows)
+            found = centre.checks
             if look is not None:
-                seen = [*seen, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
+                found = [*found, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
                 spent = replace(spent, stages=(*spent.stages, LOOKED))
-            details = {**spent.details, "checks": [_rounded(one) for one in seen]}
+            details = {**spent.details, "checks": [_rounded(one) for one in found]}
             spent = replace(spent, details=details)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
@@ -203,6 +209,13 @@ def unit_of(dataset: Dataset | Source | Persons | Federation) -> str:
     return first.unit if isinstance(first, Persons) else ROW
 
 
+def valid_rows(dataset: Dataset | Source | Persons | Federation) -> int:
+    """Number of rows, or persons, that count, private; in files that of all."""
+    if isinstance(dataset, Dataset) and dataset.invalid_rows == "zero":
+        return int(np.isfinite(dataset.x).all(axis=1).sum())
+    return dataset.num_rows
+
+
 def _rounded(check: Check) -> list[str | float]:
     """A check, without last digits, in which sums of the same rows may differ."""
     return [check.what, *(float(f"{number:.6g}") for number in check[1:])]
@@ -215,12 +228,12 @@ def _looked_at(centre: Centre, posterior: NoiseAware) -> tuple[Array, float]:
     return centre.theta + centre.basis @ step, max(displaced, 0.0)
 
 
-def _spent(centre: Centre, cost: Cost) -> Plan:
+def _spent(centre: Centre, cost: Cost, num_rows: int) -> Plan:
     return Plan(
         method="noise-aware Laplace",
         stages=tuple(centre.stages),
         clip_bound=centre.gradient_bound,
-        clipped_share=centre.clipped / cost.num_rows,
+        clipped_share=centre.clipped / num_rows,
         effective_draws=cost.effective_draws,
         widening=tuple(cost.widening.tolist()),
         statement=cost.statement(),
