@@ -36,7 +36,8 @@ class Prior:
     support : str
         ``"real"``, ``"positive"``, ``"interval"``, ``"simplex"`` or ``"correlation"``.
     log_density : callable
-        Of one number, up to a constant; of all entries of a simplex.
+        Of one number, up to a constant; on an interval of the logarithms of its share of the way
+        and of what is left, of a simplex of those of all entries. A share may be a rounded 0.
     size : int, optional
         Of a vector, simplex or correlation matrix; None of a number.
     low, high : float
@@ -88,32 +89,35 @@ class Prior:
         if self.support == CORRELATION:
             return self._correlation(u)
         pairs = [self._one(one) for one in u]
-        total = _total([self.log_density(value) + log_slope for value, log_slope in pairs])
+        total = _total([density for _, density in pairs])
         values = tuple(value for value, _ in pairs)
         return (values[0] if self.size is None else values), total
 
     def _one(self, u: Any) -> tuple[Any, Any]:
-        """Value of one number, and the logarithm of its derivative."""
+        """Value of one number, and its log-density."""
         if self.support == REAL:
-            return u, 0.0
+            return u, self.log_density(u)
         if self.support == POSITIVE:
-            return exp(u), u
-        width = self.high - self.low
-        return self.low + width * sigmoid(u), log_sigmoid(u) + log_sigmoid(-u) + math.log(width)
+            value = exp(u)
+            return value, self.log_density(value) + u
+        width, share, rest = self.high - self.low, log_sigmoid(u), log_sigmoid(-u)
+        log_slope = share + rest + math.log(width)
+        return self.low + width * sigmoid(u), self.log_density((share, rest)) + log_slope
 
     def _simplex(self, u: Sequence[Any]) -> tuple[Any, Any]:
         # Stick breaking: each entry is a share of what is left, all equal at u = 0.
         left: Any = 1.0
         log_left: Any = 0.0
-        values, parts = [], []
+        values, logs, parts = [], [], []
         for k, one in enumerate(u):
             moved = one - math.log(len(u) - k)
             values.append(left * sigmoid(moved))
+            logs.append(log_left + log_sigmoid(moved))
             parts.append(log_left + log_sigmoid(moved) + log_sigmoid(-moved))
             left = left * sigmoid(-moved)
             log_left = log_left + log_sigmoid(-moved)
         values.append(left)
-        return tuple(values), _total(parts) + self.log_density(tuple(values))
+        return tuple(values), _total(parts) + self.log_density((*logs, log_left))
 
     def _correlation(self, u: Sequence[Any]) -> tuple[Any, Any]:
         # Partial correlations z = tanh(u) are independent: (1 + z) / 2 is beta [Lewandowski et al.
@@ -240,7 +244,7 @@ def beta(a: float, b: float, size: int | None = None) -> Prior:
     """Beta distribution."""
     checks.positive("a", a)
     checks.positive("b", b)
-    return Prior(INTERVAL, lambda x: (a - 1.0) * log(x) + (b - 1.0) * log(1.0 - x), size)
+    return Prior(INTERVAL, lambda logs: (a - 1.0) * logs[0] + (b - 1.0) * logs[1], size)
 
 
 def dirichlet(concentrations: Sequence[float]) -> Prior:
@@ -252,9 +256,8 @@ def dirichlet(concentrations: Sequence[float]) -> Prior:
     for one in given:
         checks.positive("concentrations", one)
 
-    def log_density(shares: Any) -> Any:
-        pairs = zip(given, shares, strict=True)
-        return _total([(a - 1.0) * log(share) for a, share in pairs])
+    def log_density(logs: Any) -> Any:
+        return _total([(a - 1.0) * one for a, one in zip(given, logs, strict=True)])
 
     return Prior(SIMPLEX, log_density, len(given))
 

@@ -37,6 +37,10 @@ def _no_entries() -> Iterator[None]:
         raise DpmcError(str(error).partition("\n")[0].rstrip(": ")) from None
 
 
+class _NoScoreError(DpmcError, AttributeError):
+    """An attribute that is refused."""
+
+
 class _Regression:
     """What all estimators share, before the mixins of scikit-learn."""
 
@@ -101,14 +105,13 @@ class _Regression:
         """
         return self._means(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> NoReturn:  # noqa: N803
+    @property
+    def score(self) -> NoReturn:
         """Refused: of private rows it would be a release without noise.
 
-        Raises
-        ------
-        DpmcError
+        As an attribute that is not there, so that searches and cross-validation fit nothing first.
         """
-        raise DpmcError(
+        raise _NoScoreError(
             "`score` must be left to `sklearn.metrics`, on public rows: of private ones it would "
             "be a release without noise"
         )
