@@ -229,7 +229,8 @@ def _beside(name: str, given: Any, wanted: bool, num_rows: int) -> Array:
     """Column beside the features of new rows; zeros without one."""
     if (given is not None) != wanted:
         must = "be given, as to the fit" if wanted else "be None, as of the fit"
-        raise DpmcError(f"`{name}` must {must}")
+        how = ": of an exposure its logarithm" if wanted and name == "offset" else ""
+        raise DpmcError(f"`{name}` must {must}{how}")
     if given is None:
         return np.zeros(num_rows)
     known = checks.real_array(name, given)

@@ -29,7 +29,7 @@ Label = Annotated[
 Count = Annotated[int, Meta(ge=1, description="an integer >= 1")]
 Replicates = Annotated[int, Meta(ge=1, le=100_000, description="an integer from 1 to 100000")]
 Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
-Delta = Annotated[float, Meta(gt=0, lt=1, description="a number in (0, 1)")]
+Delta = Annotated[float, Meta(gt=0, lt=1, description="a number in (0, 1); write 1.0e-6 for 1e-6")]
 Epsilons = Annotated[
     list[Positive],
     Meta(min_length=1, description="a list of different numbers > 0", extra_json_schema=DIFFERENT),
