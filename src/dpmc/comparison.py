@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from dpmc.fitting import AUTOMATIC, check_names, chosen, fit, is_automatic
 from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import together
 from dpmc.privacy.ledger import Noise
+from dpmc.privacy.spending import tell
 from dpmc.types import (
     NO_GUARANTEE,
     Array,
@@ -207,18 +208,38 @@ def compare(
     fits = {}
     for label, (method, arguments) in runs.items():
         without = arguments.get("num_iterations") is not None
-        fits[label] = fit(
-            model,
-            dataset,
-            method=method,
-            epsilon=None if without else epsilon,
-            delta=None if without else delta,
-            names=names,
-            **arguments,
-        )
+        try:
+            fits[label] = fit(
+                model,
+                dataset,
+                method=method,
+                epsilon=None if without else epsilon,
+                delta=None if without else delta,
+                names=names,
+                **arguments,
+            )
+        except BaseException as error:
+            _tell_all(error, fits)
+            raise
     if _of_one_seed(runs):
         return Comparison(fits, NO_GUARANTEE)
     return Comparison(fits, joint(fits.values(), delta))
+
+
+def _tell_all(error: BaseException, finished: Mapping[str, Fit]) -> None:
+    """Let an error carry what the methods before it have spent, too: epsilons and deltas add up."""
+    private = [one for one in finished.values() if one.guarantee.private]
+    own: Guarantee | None = getattr(error, "spent", None)
+    parts = [one.guarantee for one in private] + ([own] if own is not None else [])
+    if not private or any(one.neighbours != parts[0].neighbours for one in parts):
+        return
+    total = [math.fsum(getattr(one, key) for one in parts) for key in ("epsilon", "delta")]
+    ledgers = [one.ledger for one in private] + [getattr(error, "ledger", ())]
+    tell(
+        error,
+        replace(parts[0], epsilon=total[0], delta=min(total[1], 1.0), accountant=""),
+        sum(ledgers, ()),
+    )
 
 
 def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:

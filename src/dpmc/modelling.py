@@ -226,18 +226,19 @@ def _without_rows_alone(value: Node) -> Node:
     """Leave out what is added and does not depend on theta: it changes no ratio and no gradient."""
     tape, kinds = value.tape, _kinds(value.tape)
 
-    def parts(node: Node, sign: float) -> list[tuple[float, Node]]:
+    every, open_ = [], [(1.0, value)]
+    while open_:
+        sign, node = open_.pop()
         operation, arguments = tape.operations[node.index]
-        nodes = [Node(tape, argument) for argument in arguments] if operation in "+-neg" else []
+        nodes = [Node(tape, argument) for argument in arguments]
         if operation == "+":
-            return parts(nodes[0], sign) + parts(nodes[1], sign)
-        if operation == "-":
-            return parts(nodes[0], sign) + parts(nodes[1], -sign)
-        if operation == "neg":
-            return parts(nodes[0], -sign)
-        return [(sign, node)]
-
-    every = parts(value, 1.0)
+            open_ += [(sign, nodes[1]), (sign, nodes[0])]
+        elif operation == "-":
+            open_ += [(-sign, nodes[1]), (sign, nodes[0])]
+        elif operation == "neg":
+            open_ += [(-sign, nodes[0])]
+        else:
+            every.append((sign, node))
     kept = [(sign, node) for sign, node in every if THETA in kinds[node.index]]
     if len(kept) == len(every):
         return value

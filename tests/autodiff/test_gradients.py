@@ -358,7 +358,11 @@ ONE = {"a": priors.normal()}
         (vector, ONE, "must be one number that depends on the parameters, got ndarray"),
         (lambda p, row: p.b * row[0], ONE, "has no attribute 'b'"),
         (lambda p, row: p.a * row[5], ONE, "tuple index out of range"),
-        (lambda p, row: math.gamma(p.a), ONE, "must use functions of `math`"),
+        (
+            lambda p, row: math.gamma(p.a),
+            ONE,
+            "must use functions of `math`.* of these: abs, .*tanh",
+        ),
         (constant, {}, "`priors` must be a mapping of names to priors of dpmc.priors, got none"),
         (
             constant,
@@ -403,3 +407,22 @@ def test_a_power_of_zero_has_no_slope_by_its_exponent():
     assert (value, slope) == (0.0, 0.0)
     _, (_, slope) = value_and_slope(lambda x, h: x**h, 2.0, 1.5)
     assert slope == pytest.approx(2.0**1.5 * math.log(2.0))
+
+
+def test_a_sum_may_have_any_number_of_terms():
+    def terms(p, row):
+        return sum(p.a * k * row[0] + math.exp(k * p.a / 1e4) for k in range(1200))
+
+    assert dpmc.model(terms, ONE, num_columns=1).dim == 1
+
+
+@pytest.mark.parametrize("u", [-45.0, 45.0, 800.0])
+def test_a_share_that_rounds_to_one_keeps_its_density(u):
+    model = dpmc.model(lambda p, row: -p.a * row[0], {"a": priors.beta(0.5, 2)}, num_columns=1)
+    expected = 0.5 * u if u < 0 else -2.0 * u
+    assert model.log_prior(np.array([u])) == pytest.approx(expected, rel=1e-9)
+    assert model.log_prior_gradient(np.array([u]))[0] == pytest.approx(expected / u)
+    of_three = {"a": priors.dirichlet([2, 1, 0.5])}
+    model = dpmc.model(lambda p, row: -p.a[0] * row[0], of_three, num_columns=1)
+    assert np.isfinite(model.log_prior(np.array([u, 0.0])))
+    assert np.isfinite(model.log_prior_gradient(np.array([u, 0.0]))).all()

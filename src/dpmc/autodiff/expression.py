@@ -151,8 +151,9 @@ class Node:
     def __float__(self) -> float:
         raise DpmcError(
             "a function that is differentiated must use functions of `math`, or of NumPy by the "
-            "same names, also in functions that it calls (by a plain name, not as `self.f`), got "
-            "one that needs a number"
+            f"same names, of these: {', '.join(sorted(set(UNARY) - {'neg', 'digamma'}))}; also in "
+            "functions that it calls (by a plain name, not as `self.f`), got one that needs a "
+            "number"
         )
 
 

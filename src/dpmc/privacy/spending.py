@@ -39,7 +39,7 @@ def told(guarantee: Guarantee, released: Callable[[], Records | None]) -> Iterat
     except BaseException as error:
         records = released()
         if records != () and getattr(error, "spent", None) is None:
-            _tell(error, guarantee, records or ())
+            tell(error, guarantee, records or ())
         raise
     ended = _ended.get()
     if ended is not None:
@@ -59,7 +59,7 @@ def telling(function: Callable[P, R]) -> Callable[P, R]:
             for guarantee, released in reversed(ended):
                 records = released()
                 if records != () and getattr(error, "spent", None) is None:
-                    _tell(error, guarantee, records or ())
+                    tell(error, guarantee, records or ())
             raise
         finally:
             _ended.reset(token)
@@ -67,7 +67,8 @@ def telling(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def _tell(error: BaseException, guarantee: Guarantee, records: Records) -> None:
+def tell(error: BaseException, guarantee: Guarantee, records: Records) -> None:
+    """Let an error carry a guarantee of what is spent, and the records of it."""
     sentence = f"({guarantee.epsilon:.4g}, {guarantee.delta:.3g}) of privacy is spent"
     if isinstance(error, DpmcError):
         error.args = (f"{error}; {sentence}",)
