@@ -25,10 +25,9 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.automatic import bounds, counted
-from dpmc.automatic.causes import SILENT
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
-from dpmc.automatic.prior import Prior, starting_point
+from dpmc.automatic.prior import NormalPrior, Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.mcmc.clip_shares import Diagnostics
@@ -156,12 +155,9 @@ def tuned(
             some = counted.believed(bounds.count_valid(rows, purse, point)[0])
             rows.num_rows = min(int(some), rows.num_rows)
         centre = locate(rows, prior, purse, point)
-        if centre.silent:
-            raise DpmcError(
-                f"parameters of {method} must be given, or a public `start` at which rows say "
-                f"something: the search for them found nothing. {SILENT}"
-            )
-        scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
+        shared = prior, checked, parts.mu, num_chains, dataset.num_rows
+        lost = centre.silent or rows.num_rows < bounds.fewest_rows(parts.search.mu)
+        scale = _of_prior(point, *shared) if lost else _scale(centre, *shared)
         chosen = {**module.tuned(scale), **params}
         if chains.least(epsilon, scale, params) is not None:
             chosen = {**chosen, **easiest}
@@ -241,6 +237,16 @@ def _easiest(model: Model, num_chains: int, num_rows: int) -> Scale:
     """Scale at which chains are as cheap as they can be: rows hardly matter."""
     covariance = TINY**2 * np.eye(model.dim)
     return Scale(np.zeros(model.dim), covariance, TINY, 1.0, num_chains, num_rows, model.tempering)
+
+
+def _of_prior(
+    point: Array, prior: Prior, model: Model, mu: float, num_chains: int, num_rows: int
+) -> Scale:
+    """Scale where rows have said nothing: that of the prior, of which they might know as much."""
+    normal = NormalPrior.of(prior, point)
+    covariance = np.linalg.inv(normal.precision).astype(np.float64)
+    found = Scale(normal.mean, covariance, 1.0, mu, num_chains, num_rows, model.tempering)
+    return replace(found, row_gradient=1 / (found.largest * math.sqrt(num_rows)))
 
 
 def _scale(

@@ -134,7 +134,7 @@ def walk(height, rng, proposal, count):
 
 @pytest.mark.parametrize("name", ["linear", "logistic", "ordinal"])
 def test_little_noise_gives_the_exact_posterior(name):
-    """Means within a sixth of a deviation: chains err by a twentieth, draws by a sixtieth."""
+    """Means within a fifth of a deviation: chains err by a twentieth, draws by a sixtieth."""
     x, group, y = simulated(name)
     classes = {"classes": 3} if name == "ordinal" else {}
     prior = {key: one for key, one in PRIOR.items() if not (classes and key == "intercept")}
@@ -147,7 +147,7 @@ def test_little_noise_gives_the_exact_posterior(name):
         exact = (by_metropolis_of_classes if classes else by_metropolis)(x, group, y, rng, draws)
     first = () if classes else ("intercept",)
     assert fit.names[: 3 + len(first)] == (*first, "x1", "group[a]", "group[b]")
-    assert np.all(np.abs(draws.mean(axis=0) - exact.mean(axis=0)) < exact.std(axis=0) / 6)
+    assert np.all(np.abs(draws.mean(axis=0) - exact.mean(axis=0)) < exact.std(axis=0) / 5)
     assert np.allclose(draws.std(axis=0), exact.std(axis=0), rtol=0.12)
     near = [np.quantile(one, [0.05, 0.95], axis=0) for one in (draws, exact)]
     assert np.all(np.abs(near[0] - near[1]) < exact.std(axis=0) / 3)

@@ -24,10 +24,6 @@ CLEAR = 3.0
 NAMED = 0.3
 # Size of a component's slopes over that of the others, from which on it drowns them.
 UNEVEN = 100.0
-SILENT = (
-    "Next to no row says anything of the parameters where the search began, and the prior has the "
-    "word: rows that are invalid count as zero, and so do those where the model has no slope."
-)
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class Causes:
             Whether the posterior is much wider than the rows allow.
         """
         if self.silent:
-            return f"{SILENT} No budget helps."
+            return nothing_said() + " No budget helps."
         if self.surprise > self._doubtful:
             return (
                 "The search has not found the posterior: under a clip bound that clips fewer, rows "
@@ -139,6 +135,15 @@ class Causes:
             "follows from others, or no row has a level, no budget helps, and one of them is to be "
             "left out. Otherwise "
         )
+
+
+def nothing_said() -> str:
+    """Return that rows leave the prior as it was."""
+    return (
+        "Next to no row says anything of the parameters where the search began, and the prior has "
+        "the word: rows that are invalid count as zero, and so do those where the model has no "
+        "slope."
+    )
 
 
 def _listed(components: tuple[int, ...] | list[int], names: tuple[str, ...]) -> str:

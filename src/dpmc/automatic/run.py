@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.automatic import bounds, counted
-from dpmc.automatic.causes import SILENT, Causes
+from dpmc.automatic.causes import Causes, nothing_said
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
@@ -161,9 +161,8 @@ def fit(
             spent = _nothing(model.dim)
             remarks = [nothing_known(num_rows, budget.mu, purse.spread, delta, what)]
             if num_rows >= bounds.fewest_rows(budget.mu, purse.spread):
-                remarks = [
-                    f"{SILENT} A noisy count found {rows.num_rows:,} of {num_rows:,} {what}."
-                ]
+                found = f" A noisy count found {rows.num_rows:,} of {num_rows:,} {what}."
+                remarks = [nothing_said() + found]
         else:
             centre = locate(rows, prior, purse, point, progress, robust=robust)
             posterior = NoiseAware.of(centre, prior)
@@ -172,11 +171,11 @@ def fit(
             draws, accepted = draws_of(posterior, num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, num_rows, delta, what)
             spent = _spent(centre, cost, rows.num_rows)
-            found = centre.checks
+            seen = centre.checks
             if look is not None:
-                found = [*found, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
+                seen = [*seen, *look(replace(purse, kept=0.0), *_looked_at(centre, posterior))]
                 spent = replace(spent, stages=(*spent.stages, LOOKED))
-            details = {**spent.details, "checks": [_rounded(one) for one in found]}
+            details = {**spent.details, "checks": [_rounded(one) for one in seen]}
             spent = replace(spent, details=details)
             remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
