@@ -226,9 +226,7 @@ def _exact(rule: Mapping[str, Any], kind: Kind) -> bool:
 
 def _without_uncertainty(measurements: list[Measurement], name: str) -> list[Measurement]:
     """Measurements of a rule that says that nothing random enters them."""
-    # The error of an infinite value, such as the guarantee of a run without one, is undefined.
-    known = [entry for entry in measurements if not math.isinf(entry.estimate)]
-    random = [entry.setting for entry in known if entry.runs > 1 and entry.se != 0]
+    random = [entry.setting for entry in measurements if entry.runs > 1 and entry.se != 0]
     if random:
         # Replicates differ, so the value is random, not exact.
         raise DpmcError(

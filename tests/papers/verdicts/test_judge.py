@@ -196,17 +196,6 @@ def test_a_run_without_a_finite_value_is_beyond_a_number(context, value):
     assert one({"rule": rule, "high": 0}, context, rows).iloc[0]["verdict"] == "not run"
 
 
-def test_one_guarantee_without_end_contradicts_that_every_run_has_one(context):
-    rows = context.metrics.copy()
-    rows["guarantee_epsilon"] = rows["epsilon"]
-    rule = {"kind": "level", "metric": "guarantee_epsilon", "over": "epsilon", "statistic": "max",
-            "exact": True, "where": {"experiment": "comparison"}, "by": ["problem"]}  # fmt: skip
-    assert one({"rule": rule, "high": 1}, context, rows).iloc[0]["verdict"] == "reproduced"
-    row = rows.index[(rows["experiment"] == "comparison") & (rows["variant"] == "as_published")][3]
-    rows.loc[row, "guarantee_epsilon"] = math.inf
-    assert one({"rule": rule, "high": 1}, context, rows).iloc[0]["verdict"] == "contradicted"
-
-
 def test_regret_compares_the_worst_problem(context):
     rule = {"kind": "regret", "metric": "mmd", "where": {"experiment": "comparison"},
             "method": "dp_hmc", "others": ["dp_sgld"], "by": ["epsilon"]}  # fmt: skip
