@@ -60,7 +60,8 @@ def count(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 
     def inside(metric: pd.Series) -> pd.Series:
         present = metric.dropna()
-        return (present > low) & (present < high)
+        held: pd.Series = (present > low) & (present < high)
+        return held
 
     return _counted(rule, evidence, variant, inside)
 
@@ -70,10 +71,11 @@ def _counted(
 ) -> list[Measurement]:
     """How many runs of each setting have a metric of which something holds."""
     rows = of_variant(evidence.select(rule.get("where", {})), variant, {})
-    by, measurements = list(rule.get("by", ())), []
+    by: list[str] = list(rule.get("by", ()))
+    measurements: list[Measurement] = []
     for values, group in grid(rows, by):
         metric = group[rule["metric"]]
-        if metric.isna().all():
+        if not metric.count():
             continue
         found = holds(metric)
         parts = [name_of({}, by, values)] if by else []
