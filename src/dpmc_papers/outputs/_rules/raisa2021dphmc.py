@@ -74,7 +74,7 @@ def _counted(
     by: list[str] = list(rule.get("by", ()))
     measurements: list[Measurement] = []
     for values, group in grid(rows, by):
-        metric = group[rule["metric"]]
+        metric: pd.Series = group[str(rule["metric"])]
         if not metric.count():
             continue
         found = holds(metric)
