@@ -60,6 +60,19 @@ def test_rows_most_of_which_are_invalid_are_fitted_by_the_others(share, unit):
     assert fit.plan.stages[0]["count"] == pytest.approx((1 - share) * len(x), abs=300)
 
 
+def test_the_few_rows_that_are_valid_are_found_at_a_small_budget():
+    """Fixed seeds: without a count of these rows the search finds nothing, and gives the prior."""
+    widths = []
+    for seed in range(5):
+        rng = stream(0, "automatic", "few valid", seed)
+        x = rng.normal(3.0, 1.0, (20_000, 2))
+        x[rng.random(len(x)) < 0.97] = np.nan
+        budget = {"epsilon": 0.5, "delta": 1e-6}
+        fit = dpmc.fit(gaussian_model(), x, **budget, seed=seed, invalid_rows="zero")
+        widths.append(fit.draws[..., 0].std() * math.sqrt(600))
+    assert np.median(widths) < 15
+
+
 def test_each_stage_tells_what_is_spent_and_changes_no_draw(data, fitted):
     told = []
     again = automatic.fit(

@@ -214,7 +214,7 @@ def _inside(operation: str, chosen: Node, other: Node) -> Node | None:
 
 
 def _is_choice(node: Node) -> bool:
-    """Whether a node is zero where something else is chosen."""
+    """Test of a node: zero where something else is chosen."""
     name, arguments = node.tape.operations[node.index]
     return name == "where" and any(Node(node.tape, one).number == 0 for one in arguments[1:])
 
