@@ -213,6 +213,20 @@ def test_a_wrong_gradient_is_refused_and_its_component_named(dim, wrong, compone
         model_checks.check(logistic(dim, gradient=wrong), dim, {})
 
 
+def test_a_gradient_that_is_not_finite_where_the_likelihood_is_is_refused():
+    """Each row would be left out of every sum without a word."""
+
+    def mostly(theta, x):
+        return gradient(theta, x) if x[0] > 0.5 else scale(math.nan, x)
+
+    def seldom(theta, x):
+        return scale(math.nan, x) if x[0] > 3.0 else gradient(theta, x)
+
+    with pytest.raises(DpmcError, match="component 0 at most probes, or none that is finite"):
+        model_checks.check(logistic(3, gradient=mostly), 3, {})
+    model_checks.check(logistic(3, gradient=seldom), 3, {})
+
+
 def test_a_kink_is_no_error():
     def laplace(theta, x):
         return -abs(x[0] - theta[0])
