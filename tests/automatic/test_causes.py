@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,13 +59,16 @@ def test_nothing_is_said_where_nothing_is_wrong(data):
         (lambda x: x[:, 0] + x[:, 1], "`a`, `b` and `c`"),
     ],
 )
-@pytest.mark.parametrize("seed", range(1, 3))  # 38 of 40 seeds name a column of zeros
-def test_columns_that_say_nothing_of_their_own_are_named(data, third, named, seed):
+def test_columns_that_say_nothing_of_their_own_are_named(data, third, named):
+    """Of fits 41 of 48 are clear enough of noise to name a column."""
     x, y = data
-    (remark,) = remarks_of(np.column_stack([x, third(x)]), y, seed)
-    assert "in 1 of 5 directions" in remark
-    told = remark.partition("They are those of ")[2].partition(": where a column is constant")[0]
-    assert set(re.findall("`.*?`", named)) <= set(re.findall("`.*?`", told))
+    wanted, found = set(re.findall("`.*?`", named)), []
+    for seed in range(6):
+        (remark,) = remarks_of(np.column_stack([x, third(x)]), y, seed)
+        assert "in 1 of 5 directions" in remark
+        told = remark.partition("They are those of ")[2].partition(": where a column is")[0]
+        found.append(wanted <= set(re.findall("`.*?`", told)))
+    assert sum(found) >= 4
 
 
 def test_rows_that_are_all_invalid_are_said_to_say_nothing(data):
@@ -84,7 +88,7 @@ def test_a_column_in_other_units_than_the_others_is_named(data):
     assert "Units differ by much: `b` counts" in remark
 
 
-def rare_fits(rate: float, seeds: range) -> Iterator[dpmc.Fit]:
+def rare_fits(rate: float, seeds: range, epsilon: float = 4) -> Iterator[dpmc.Fit]:
     """Yield fits of a logistic regression with a share of ones, as a model of one's own."""
     model = logistic.build(logistic.Params(1))
     for seed in seeds:
@@ -94,8 +98,8 @@ def rare_fits(rate: float, seeds: range) -> Iterator[dpmc.Fit]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dpmc.PosteriorWarning)
             yield dpmc.fit(
-                model, np.column_stack([x, y]), epsilon=4, delta=1e-6, seed=seed, progress=False,
-                num_draws=500,
+                model, np.column_stack([x, y]), epsilon=epsilon, delta=1e-6, seed=seed,
+                progress=False, num_draws=500,
             )  # fmt: skip
 
 
@@ -103,6 +107,12 @@ def rare_remarks(rate: float, seeds: range) -> Iterator[bool]:
     """Yield whether a fit is said not to have found its posterior."""
     for fit in rare_fits(rate, seeds):
         yield any("has not found the posterior" in one for one in fit.remarks)
+
+
+def clip_more(monkeypatch) -> None:
+    """Have bounds that a quarter of the rows exceed, which clip all that pull up."""
+    monkeypatch.setattr(bounds, "FEW", 0.25)
+    monkeypatch.setattr(bounds, "UNCLEAR", bounds.CLEAR)
 
 
 def rare_errors(rate: float) -> list[float]:
@@ -117,16 +127,15 @@ def rare_errors(rate: float) -> list[float]:
 def test_a_rare_outcome_is_found_by_any_model(monkeypatch):
     """Fixed seeds: noise and rows together have about 2 of these deviations at 3 %."""
     assert max(rare_errors(0.03)) < 6
-    # A bound that a quarter of the rows exceed clips all that pull up.
-    monkeypatch.setattr(bounds, "FEW", 0.25)
+    clip_more(monkeypatch)
     assert min(rare_errors(0.03)) > 20
 
 
 def test_a_search_that_clipped_the_rare_rows_says_so(monkeypatch):
     """Fixed seeds: ones of 3 % are off by four deviations of the noise at epsilon 1, 15 at 4."""
-    assert not any(rare_remarks(0.03, range(4)))
+    assert sum(rare_remarks(0.03, range(8))) <= 1
     assert not any(rare_remarks(0.5, range(4)))
-    monkeypatch.setattr(bounds, "FEW", 0.25)
+    clip_more(monkeypatch)
     assert all(rare_remarks(0.03, range(4)))
     # Under the clip bound of the last stage, at its point, the rows look as they did to it.
     original = centres._Search._look
@@ -137,6 +146,25 @@ def test_a_search_that_clipped_the_rare_rows_says_so(monkeypatch):
 
     monkeypatch.setattr(centres._Search, "_look", narrow)
     assert not any(rare_remarks(0.03, range(4)))
+
+
+def still(fits: Iterator[dpmc.Fit]) -> list[bool]:
+    """Return whether rows of fits are said to vary too little."""
+    return ["vary less than half as much" in "".join(fit.remarks) for fit in fits]
+
+
+def test_clipped_rows_that_the_noise_of_a_sum_hides_are_missed_in_the_variance():
+    """Fixed seeds: fifty ones at epsilon 0.5, far below the noise of the last look."""
+    assert all(still(rare_fits(0.005, range(4), epsilon=0.5)))
+    assert not any(still(rare_fits(0.03, range(4))))
+
+
+def test_rows_of_a_tempered_model_vary_as_little_as_it_says(data):
+    tempered = replace(gaussian_model(), tempering=0.1)
+    rows = stream(0, "tempered").standard_normal((NUM_ROWS, 2))
+    for seed in range(4):
+        fit = dpmc.fit(tempered, rows, epsilon=4, delta=1e-6, seed=seed, progress=False)
+        assert fit.remarks == ()
 
 
 def test_the_last_look_is_about_chi_squared_where_the_search_is_right(monkeypatch):

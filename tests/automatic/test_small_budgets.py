@@ -92,7 +92,7 @@ def wrong_bounds(num_rows: float) -> float:
         purse = Purse(Ledger(GaussianBudget(1.0)), stream(0, "first", seed))
         cost, count = bounds.MOST_FIRST / 2, round(num_rows)
         noise = math.sqrt(bounds.FIRST_BISECTIONS / cost)
-        target = bounds._target(SizedRows(count), noise, False, None, 2.0)
+        target = bounds._target(SizedRows(count), noise, None, None, 2.0)
         norm = 2.0 ** stream(1, "first", seed).uniform(-90, 90)
         counts = counted(np.full(count, norm))
         bound = search(purse, counts, target, -WIDEST, WIDEST, bounds.FIRST_BISECTIONS, cost)

@@ -132,6 +132,8 @@ def test_what_is_no_fit_is_refused_in_one_line(tmp_path):
             Fit.load(tmp_path / name)
     with pytest.raises(DpmcError, match="must have draws"):
         replace(made(), draws=None).save(tmp_path / "none")
+    with pytest.raises(DpmcError, match="got none"):
+        replace(made(), draws=made().draws[:, :0]).save(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 

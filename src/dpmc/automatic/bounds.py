@@ -98,8 +98,9 @@ LAST_REACH = 0.75
 # Standard deviations of a count that the rows to clip lie above zero, in the first search: as long
 # as they are at most half of all rows.
 FIRST_CLEAR = 4.0
-# The same in later searches.
-CLEAR = 2.5
+# The same in later searches, and at least of gradients that a count cannot find among few rows: a
+# bound that is too large by chance costs less than one that clips all rows of a rare kind.
+CLEAR, UNCLEAR = 2.5, 1.25
 # The same in the last search.
 LAST_CLEAR = 1.0
 # Largest noise of a count of the first search that decides anything, as a share of the rows. That
@@ -210,12 +211,12 @@ def find(
         steps, reach = BISECTIONS, REACH
     else:
         steps, reach = LAST_BISECTIONS, LAST_REACH
-    for beyond, middle, part in (
-        (rows.gradients_beyond, near.gradient, share * cost),
-        (rows.curvatures_beyond, near.curvature, (1 - share) * cost),
+    for beyond, middle, part, clear in (
+        (rows.gradients_beyond, near.gradient, share * cost, UNCLEAR),
+        (rows.curvatures_beyond, near.curvature, (1 - share) * cost, CLEAR),
     ):
         noise = purse.spread * count_noise(steps, part)
-        targets.append(_target(rows, noise, known is not None, last_left, purse.moved))
+        targets.append(_target(rows, noise, clear if known else None, last_left, purse.moved))
         if known is not None and noise > DECIDES * rows.num_rows:
             found.append(middle)
             continue
@@ -228,7 +229,7 @@ def find(
 def _target(
     rows: WhitenedRows | FederatedRows,
     noise: float,
-    known: bool,
+    clear: float | None,
     last_left: float | None,
     moved: float,
 ) -> float:
@@ -238,10 +239,10 @@ def _target(
     in each direction, if a row moves it by s: m of s sqrt(d) / mu makes them alike.
     """
     most = rows.num_rows / 4
-    if not known:
+    if clear is None:
         return max(FEW * rows.num_rows, min(FIRST_CLEAR * noise, 2 * most))
     if last_left is not None:
         target = max(LAST_CLEAR * noise, moved * math.sqrt(rows.dim / last_left))
     else:
-        target = CLEAR * noise
+        target = min(CLEAR * noise, max(clear * noise, FEW * rows.num_rows))
     return min(max(target, 1.0), most)

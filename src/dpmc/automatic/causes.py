@@ -40,6 +40,7 @@ class Causes:
         Components that weigh most in these directions, if the others are clear of noise.
     silent : bool
         Whether next to no row contributed anything where the search began.
+    still : bool
     surprise : float
         Of :class:`dpmc.automatic.centre.Centre`.
     apart, pulled : float
@@ -50,6 +51,7 @@ class Causes:
     unknown: int
     tied: tuple[int, ...]
     silent: bool
+    still: bool
     surprise: float
     apart: float
     pulled: float
@@ -72,6 +74,7 @@ class Causes:
             int(np.sum(unknown)),
             tied,
             centre.silent,
+            centre.still,
             centre.surprise,
             *posterior.against_prior(),
         )
@@ -88,7 +91,7 @@ class Causes:
         """
         if self.silent:
             return nothing_said() + " No budget helps."
-        if self.surprise > self._doubtful:
+        if self.lost:
             return (
                 "The search has not found the posterior: under a clip bound that clips fewer, rows "
                 f"add up to something else than it says, by {math.sqrt(self.surprise):.2g} "
@@ -96,6 +99,14 @@ class Causes:
                 "rows far beyond the others, were clipped to where they do not count, and "
                 "intervals may be in the wrong place. What helps is a prior or a public `start` "
                 "nearer to the posterior, or narrower public bounds; a larger epsilon need not."
+            )
+        if self.still:
+            return (
+                "Gradients of rows vary less than half as much as the model says: rare rows, as "
+                "those with a rare outcome, were clipped to where they do not count, and intervals "
+                "may be in the wrong place; or responses vary less than the model has it. What "
+                "helps is a prior or a public `start` nearer to the posterior, more rows, or a "
+                "larger epsilon; or another model of the variance."
             )
         large = np.flatnonzero(self.sizes > UNEVEN * np.median(self.sizes)).tolist()
         if self.apart > (self._doubtful if large else FAR_APART**2):
@@ -120,6 +131,11 @@ class Causes:
             "columns divided by and counted from public numbers, so that parameters are as large "
             "as the prior says; a larger epsilon need not."
         )
+
+    @property
+    def lost(self) -> bool:
+        """True if rows add up to something else than the search says."""
+        return self.surprise > self._doubtful
 
     @property
     def _doubtful(self) -> float:

@@ -54,6 +54,8 @@ MORE = 0.1
 KNOWN = 0.05
 # Deviations by which they must exceed it.
 VARIED = 3.0
+# Share of what they should be that they are clearly below where rows that count are clipped.
+STILL = 0.5
 # Longest step, in deviations of the prior.
 FARTHEST_STEP = 10.0
 # Halvings, at most, of a step that leaves the support of the prior.
@@ -88,6 +90,9 @@ class Centre:
         chi-squared of d degrees of freedom, if the search has found the posterior.
     dispersion : float
         Variance of gradients over what the model says, where it is clearly larger; else 1.
+    still : bool
+        Whether it is clearly less than half of that: rows that count are clipped, if the model is
+        right.
     silent : bool
         Whether the first counts saw next to no row that contributes anything.
     spread : ndarray of shape (d, d), optional
@@ -109,6 +114,7 @@ class Centre:
     step_noise: float
     surprise: float
     dispersion: float
+    still: bool
     silent: bool
     spread: Array | None
     checks: list[Check]
@@ -174,7 +180,7 @@ class _Search:
         self.bounds: Bounds | None = None
         # Units of the first stage, and what clip bounds have been there: it may not fall.
         self.public, self.wide = self.basis, 0.0
-        self.silent, self.surprise, self.dispersion = False, 0.0, 1.0
+        self.silent, self.surprise, self.dispersion, self.still = False, 0.0, 1.0, False
         self.spread: Array | None = None
         self.checks: list[Check] = []
         self.measurements: list[Measurement] = []
@@ -293,6 +299,7 @@ class _Search:
             self.step_noise,
             self.surprise,
             self.dispersion,
+            self.still,
             self.silent,
             self.spread,
             self.checks,
@@ -379,10 +386,10 @@ class _Search:
         return float(away @ np.linalg.lstsq(covariance, away, rcond=1e-14)[0])
 
     def _compare(self, end: Array) -> None:
-        """Look whether gradients vary more than the curvature says: they would not under the model.
+        """Look whether gradients vary as the curvature says, as they do under the model.
 
-        What a clip bound takes from squares makes them smaller, and widens nothing. Nor do they
-        where noise hides some of the curvature.
+        Where they vary more widths follow, unless noise hides some of the curvature. What a clip
+        bound takes from squares makes them smaller, and narrows nothing.
         """
         curvature, noise = self.curvature.for_steps(), 0.0
         expected = float(np.trace(curvature))
@@ -401,6 +408,11 @@ class _Search:
         if known and not self.robust and seen > (1 + MORE) * expected + VARIED * unsure:
             self.dispersion = seen / expected
         error = math.hypot(unsure / expected, KNOWN)
+        # What is clear of noise says how much there is at least. Tempering leaves a share of it.
+        values = self.curvature.values
+        clear = float(values[values > VARIED * self.curvature.reach].sum())
+        most = seen + VARIED * math.hypot(unsure, KNOWN * clear)
+        self.still = most < STILL * self.rows.tempering * clear
         self.checks.append(Check("variance over that of the model", seen / expected, error, 1.0))
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:

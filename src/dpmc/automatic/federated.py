@@ -24,7 +24,8 @@ class FederatedRows:
     """
 
     def __init__(self, model: Model, federation: Federation) -> None:
-        self.dim, self.num_rows = model.dim, federation.num_rows
+        self.dim, self.tempering = model.dim, model.tempering
+        self.num_rows = federation.num_rows
         self._nodes = [WhitenedRows(model, node) for node in federation.nodes]
 
     def __getattr__(self, name: str) -> Any:

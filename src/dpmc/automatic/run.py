@@ -257,7 +257,7 @@ def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...])
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
-    if centre.dispersion > 1:
+    if centre.dispersion > 1 and not causes.lost:  # else of another place
         alike = "" if cost.what == "rows" else "rows of one person are alike, or "
         yield (
             f"Gradients of rows vary {centre.dispersion:.2g} times as the model says: {alike}"

@@ -50,7 +50,7 @@ class WhitenedRows:
         neighbours: Neighbours = "replace",
         varied: Dataset | None = None,
     ) -> None:
-        self.dim, self.neighbours = model.dim, neighbours
+        self.dim, self.tempering, self.neighbours = model.dim, model.tempering, neighbours
         self._passes = Passes(model, data)
         self._varied = self._passes if varied is None else Passes(model, varied)
         # Public; where it is not, what was released stands in its place.

@@ -63,7 +63,7 @@ def save(fit: Fit, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    if fit.draws is None:
+    if fit.draws is None or not fit.draws.size:
         raise DpmcError(f"the fit must have draws, got none (status {fit.status!r})")
     chains, length, dim = fit.draws.shape
     columns: dict[str, Any] = {
