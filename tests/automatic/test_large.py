@@ -29,7 +29,8 @@ class Repeated:
 
     def __init__(self, rows: WhitenedRows, times: int) -> None:
         self._rows, self._times = rows, times
-        self.dim, self.num_rows = rows.dim, times * rows.num_rows
+        self.dim, self.tempering = rows.dim, rows.tempering
+        self.num_rows = times * rows.num_rows
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._rows, name)

@@ -74,6 +74,7 @@ def test_rare_rows_with_large_gradients_are_not_clipped_away(monkeypatch):
     # A count that only tells 15 % of the rows from none clips them to the size of the others.
     monkeypatch.setattr("dpmc.automatic.bounds.COUNTS", 0.1)
     monkeypatch.setattr("dpmc.automatic.bounds.GRADIENT_COUNTS", 0.5)
+    monkeypatch.setattr("dpmc.automatic.bounds.UNCLEAR", 2.5)
     monkeypatch.setattr(purse, "MOST_LEAPS", 0)
     assert max(map(abs, errors_of_rare_counts())) > 6
 
