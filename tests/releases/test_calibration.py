@@ -1,6 +1,6 @@
 """Simulation-based calibration: the truth has every rank among draws, unless noise is ignored.
 
-Ranks of 500 truths, drawn from the prior, are uniform if the posterior is right: a chi-squared test
+Ranks of 250 truths, drawn from the prior, are uniform if the posterior is right: a chi-squared test
 with an error rate of 1e-6, at a fixed seed. 150 truths find out a posterior that ignores the noise
 of its release, or the clamp of it.
 """
@@ -20,7 +20,7 @@ from dpmc import mechanisms, priors
 from dpmc.releases import moves, posterior
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")]
-TRUTHS, ENOUGH, CHAINS, BINS = 500, 150, 24, 5
+TRUTHS, ENOUGH, CHAINS, BINS = 250, 150, 24, 5
 ERROR_RATE = 1e-6
 
 
