@@ -233,7 +233,7 @@ def _target(
     last_left: float | None,
     moved: float,
 ) -> float:
-    """Number of rows to clip.
+    """Number of rows to clip, at least `clear` deviations of a count, which is None of the first.
 
     The bias of m clipped rows is at most about m bounds, the noise of the gradient s / mu of them
     in each direction, if a row moves it by s: m of s sqrt(d) / mu makes them alike.

@@ -222,7 +222,7 @@ def step_on_grid(
 
 @compiled
 def finite(state: Any) -> bool:
-    """Whether all entries are."""
+    """Test of a state: all of its entries are finite."""
     for j in range(state.h.shape[0]):
         for i in range(state.h.shape[1]):
             if not abs(state.h[j, i]) < math.inf:
@@ -235,7 +235,7 @@ def finite(state: Any) -> bool:
 
 @compiled
 def all_definite(precision: Any, factor: Any) -> bool:
-    """Whether all matrices are positive definite."""
+    """Test of matrices: all of them are positive definite."""
     for j in range(precision.shape[0]):  # noqa: SIM110
         if not cholesky(precision[j], factor):
             return False

@@ -72,7 +72,7 @@ class Architecture:
         return np.concatenate([layer.ravel() for layer in self.unpack(np.arange(self.size))])
 
     def lanes(self) -> tuple[Array, Array]:
-        """Which lanes are hidden units, and which is the bias of the output."""
+        """Masks of the lanes: hidden units, and the bias of the output."""
         units = np.arange(self.tiles * WIDTH)
         return (units < self.hidden).astype(np.float64), (units == self.hidden).astype(np.float64)
 

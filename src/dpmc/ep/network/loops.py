@@ -154,7 +154,7 @@ def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -
 
 @inlined
 def trusted(bound: float, a: float, b: float, c: float, d: float, e: float) -> bool:
-    """Whether scales of blocks come from norms that are numbers of ordinary size.
+    """Test of scales of blocks: they come from norms that are numbers of ordinary size.
 
     A norm that overflows gives zero, and one that is NaN gives NaN.
     """

@@ -74,7 +74,7 @@ class NetworkSettings(UpdateSettings):
 
     @property
     def private(self) -> bool:
-        """Whether a guarantee rests on the noise: only noisy numbers may be seen then."""
+        """True if a guarantee rests on the noise: only noisy numbers may be seen then."""
         return super().private and self.noise_rule == "sensitivity"
 
     @property
@@ -91,7 +91,7 @@ class NetworkSettings(UpdateSettings):
 
     @property
     def learned(self) -> bool:
-        """Whether the noise precision is learned."""
+        """True if the noise precision is learned."""
         return self.noise_variance is None
 
     @property
